@@ -24,6 +24,7 @@ static const struct option_row rows[] = {
       OPTION_FLAG(struct audit_options, only_verifies) },
     { "output", 'o', "FORMAT", "'table' (the default) or 'json', the lines of the record",
       OPTION_CALL(option_set_output) },
+    OPTION_JSON,
     OPTION_HELP,
 };
 

@@ -9,6 +9,7 @@
 #include "base/xalloc.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
+#include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/core/words.h"
@@ -20,7 +21,6 @@ struct create_options {
     struct holt_sandbox_options sandbox; /* all but run, labels and volumes */
     struct words labels;
     struct words volumes;
-    bool is_quiet;
 };
 
 static void options_done(struct create_options *options)
@@ -99,7 +99,9 @@ static const struct option_row rows[] = {
       OPTION_U32(struct create_options, sandbox.max_snapshots, 1, "a number like 20") },
     { "key", 0, "KEY", "create once: a second create with this key joins the first",
       OPTION_TEXT(struct create_options, sandbox.idempotency_key) },
-    { "quiet", 'q', NULL, "print only the id", OPTION_FLAG(struct create_options, is_quiet) },
+    OPTION_OUTPUT,
+    OPTION_JSON,
+    { "quiet", 'q', NULL, "print only the id", OPTION_FLAG(struct output_options, is_quiet) },
     OPTION_HELP,
 };
 
@@ -107,11 +109,11 @@ static const struct option_table own_table = { rows, ARRAY_SIZE(rows), NULL };
 
 static const struct option_table table = { run_sandbox_rows, RUN_SANDBOX_ROWS, &own_table };
 
-static int print_created(const struct holt_sandbox *sandbox, bool is_quiet)
+static int print_created(const struct output_options *output, const struct holt_sandbox *sandbox)
 {
-    if (is_quiet)
-        (void)printf("%s\n", sandbox->id);
-    else if (sandbox->is_joined)
+    if (output->wants_json || output->is_quiet)
+        return output_id(output, sandbox, "sandbox", sandbox->id);
+    if (sandbox->is_joined)
         (void)printf("sandbox %s was already created with this key\n", sandbox->id);
     else if (*sandbox->name)
         (void)printf("created sandbox %s (%s)\n", sandbox->id, sandbox->name);
@@ -141,7 +143,7 @@ static int create_run(int argc, char **argv)
     if (holt_sandbox_create(connection.holt, &options.sandbox, HOLT_NO_DEADLINE, &sandbox, &error) <
         0)
         return report_holt_error(&error);
-    return print_created(sandbox, options.is_quiet);
+    return print_created(&options.run.output, sandbox);
 }
 
 const struct command command_create = {

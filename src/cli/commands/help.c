@@ -114,7 +114,7 @@ const struct command command_help = {
     .run = help_run,
 };
 
-static const struct option_row version_rows[] = { OPTION_OUTPUT, OPTION_HELP };
+static const struct option_row version_rows[] = { OPTION_OUTPUT, OPTION_JSON, OPTION_HELP };
 
 static const struct option_table version_table = { version_rows, ARRAY_SIZE(version_rows), NULL };
 

@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/json.h"
+#include "base/xalloc.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/daemon.h"
+#include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
-#include "cli/core/table.h"
 #include "holt.h"
 
 /* --- info ------------------------------------------------------------------------------------- */
@@ -21,6 +21,7 @@
 enum { STATUS_DEGRADED = 1, STATUS_UNHEALTHY = 2 };
 
 static const struct option_row rows[] = {
+    OPTION_BYTES,
     OPTION_OUTPUT,
     OPTION_JSON,
     OPTION_HELP,
@@ -28,12 +29,15 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
-static void print_health(const struct holt_health *health)
+/* Without --bytes. */
+static const struct option_table doctor_table = { rows + 1, ARRAY_SIZE(rows) - 1, NULL };
+
+static void print_health(const struct output_options *output, const struct holt_health *health)
 {
     char used[CELL_SIZE], size[CELL_SIZE];
 
-    format_size(used, health->storage_used_bytes);
-    format_size(size, health->storage_size_bytes);
+    output_size(output, used, health->storage_used_bytes);
+    output_size(output, size, health->storage_size_bytes);
     (void)printf("Status:     %s\n", health->status);
     for (size_t i = 0; health->errors[i]; i++)
         (void)printf("            %s\n", health->errors[i]);
@@ -95,13 +99,10 @@ static void print_features(const struct holt_capabilities *can, bool is_supporte
 
 static int print_both_json(const struct holt_health *health, const struct holt_capabilities *can)
 {
-    cleanup_json json_t *first = result_json(health), *second = result_json(can);
-    cleanup_json json_t *both = NULL;
+    cleanup_free char *text = xasprintf("{\"health\":%s,\"capabilities\":%s}",
+                                        holt_result_json(health), holt_result_json(can));
 
-    if (!first || !second)
-        return STATUS_HOLT;
-    both = json_pack("{s:O, s:O}", "health", first, "capabilities", second);
-    return print_json(both);
+    return output_json_text(text);
 }
 
 static int health_status(const struct holt_health *health)
@@ -119,7 +120,7 @@ static int info_print(const struct output_options *output, const struct holt_hea
     if (output->wants_json) {
         status = print_both_json(health, can);
     } else {
-        print_health(health);
+        print_health(output, health);
         print_runtimes(can);
         print_features(can, true);
         print_features(can, false);
@@ -184,6 +185,6 @@ const struct command command_doctor = {
     .name = "doctor",
     .operands = "",
     .summary = "Check what this machine supports, with causes and remedies",
-    .options = &table,
+    .options = &doctor_table,
     .run = doctor_run,
 };

@@ -6,6 +6,7 @@
 #include "base/text/parse.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
+#include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/run/options.h"
@@ -78,6 +79,9 @@ static const struct option_row rows[] = {
     { "tag", 0, "TEXT", "a tag, for 'holt ps --tag'", OPTION_TEXT(struct launch_options, run.tag) },
     { "key", 0, "TEXT", "launch once: a second launch with this key joins the first",
       OPTION_TEXT(struct launch_options, key) },
+    OPTION_OUTPUT,
+    OPTION_JSON,
+    { "quiet", 'q', NULL, "print only the id", OPTION_FLAG(struct output_options, is_quiet) },
 };
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), &run_process_table };
@@ -94,12 +98,16 @@ static int report_unready(const struct holt_process_info *process, const char *c
 
 /* Prints the id and the address on one line; the address only if the service is ready or was not
  * waited for. */
-static int print_launched(const struct holt_process_info *process, const char *command, bool waits)
+static int print_launched(const struct output_options *output,
+                          const struct holt_process_info *process, const char *command, bool waits)
 {
     bool is_unready = waits && !process->is_ready;
     const char *address = is_unready ? "" : process->address;
 
-    (void)printf("%s%s%s\n", process->id, *address ? " " : "", address);
+    if (output->wants_json || output->is_quiet)
+        (void)output_id(output, process, NULL, process->id);
+    else
+        (void)printf("%s%s%s\n", process->id, *address ? " " : "", address);
     if (process->has_ended_unready)
         return report("launch: '%.200s' has ended (see 'holt logs')", command);
     return is_unready ? report_unready(process, command) : command_printed();
@@ -128,7 +136,7 @@ static int launch(const char *sandbox, struct launch_options *options, char **ar
     if (holt_process_launch(connection.holt, sandbox, &service, HOLT_NO_DEADLINE, &process,
                             &error) < 0)
         return report_holt_error(&error);
-    return print_launched(process, args[0], service.waits);
+    return print_launched(&options->run.output, process, args[0], service.waits);
 }
 
 static int launch_run(int argc, char **argv)

@@ -7,9 +7,9 @@
 #include "base/text/parse.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
+#include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
-#include "cli/core/table.h"
 #include "holt.h"
 
 struct port_options {
@@ -75,22 +75,50 @@ const struct command command_port = {
     .run = port_run,
 };
 
-static int print_table(const struct holt_port_list *list)
+static const struct holt_port *port_at(const void *result, size_t row)
 {
-    static const char *const titles[] = { "SANDBOX", "PORT", "ADDRESS", "CONNECTIONS" };
-    cleanup_with(table_done) struct table cells = { titles, ARRAY_SIZE(titles), 0xa, NULL, 0 };
-
-    for (size_t i = 0; i < list->count; i++) {
-        table_add(&cells, "%s", list->items[i]->sandbox_id);
-        table_add(&cells, "%" PRIu32, list->items[i]->port);
-        table_add(&cells, "%s", list->items[i]->address);
-        table_add(&cells, "%" PRIu32, list->items[i]->connections);
-    }
-    table_print(&cells);
-    return command_printed();
+    return ((const struct holt_port_list *)result)->items[row];
 }
 
-static const struct option_row ls_rows[] = { OPTION_OUTPUT, OPTION_HELP };
+static const char *row_id(const void *result, size_t row)
+{
+    return port_at(result, row)->address;
+}
+
+static void row_add(struct table *cells, const void *options, const void *result, size_t row)
+{
+    const struct holt_port *port = port_at(result, row);
+
+    (void)options;
+    table_add(cells, "%s", port->sandbox_id);
+    table_add(cells, "%" PRIu32, port->port);
+    table_add(cells, "%s", port->address);
+    table_add(cells, "%" PRIu32, port->connections);
+}
+
+static int ports_print(const struct output_options *options, const struct holt_port_list *list)
+{
+    static const char *const titles[] = { "SANDBOX", "PORT", "ADDRESS", "CONNECTIONS" };
+    const struct listing listing = {
+        .result = list,
+        .field = "ports",
+        .count = list->count,
+        .titles = titles,
+        .columns = ARRAY_SIZE(titles),
+        .right = 0xa,
+        .id = row_id,
+        .add = row_add,
+    };
+
+    return listing_print(&listing, options);
+}
+
+static const struct option_row ls_rows[] = {
+    OPTION_OUTPUT,
+    OPTION_JSON,
+    { "quiet", 'q', NULL, "print only addresses", OPTION_FLAG(struct output_options, is_quiet) },
+    OPTION_HELP,
+};
 
 static const struct option_table ls_table = { ls_rows, ARRAY_SIZE(ls_rows), NULL };
 
@@ -111,7 +139,7 @@ static int port_ls_run(int argc, char **argv)
     if (holt_port_list(connection.holt, next < argc ? argv[next] : NULL, HOLT_NO_DEADLINE, &list,
                        &error) < 0)
         return report_holt_error(&error);
-    return options.wants_json ? print_result(list, "ports") : print_table(list);
+    return ports_print(&options, list);
 }
 
 const struct command command_port_ls = {

@@ -10,18 +10,17 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "base/text/parse.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
+#include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/core/signal_name.h"
-#include "cli/core/table.h"
 #include "cli/run/outcome.h"
 #include "holt.h"
 
-enum { STATE_SIZE = 64, COMMAND_MAX = 80, LINE_MAX_BYTES = 4096, STATUS_TIMED_OUT = 124 };
+enum { STATE_SIZE = 64, LINE_MAX_BYTES = 4096, STATUS_TIMED_OUT = 124 };
 
 /* --- ps --------------------------------------------------------------------------------------- */
 
@@ -69,20 +68,6 @@ static void format_state(char ret[STATE_SIZE], const struct holt_process_info *p
     }
 }
 
-/* Cuts the line to what a terminal has room for, at the end of a character; a program that reads
- * our output gets all of it. */
-static void line_cut(struct buf *line)
-{
-    size_t len = COMMAND_MAX;
-
-    if (line->len <= COMMAND_MAX || !isatty(STDOUT_FILENO))
-        return;
-    while (len > 0 && ((unsigned char)line->data[len] & 0xc0) == 0x80)
-        len--;
-    line->len = len;
-    (void)buf_add_str(line, "...");
-}
-
 static void command_add(struct table *cells, const struct holt_process_info *process)
 {
     cleanup_with(buf_done) struct buf line = BUF_INIT(LINE_MAX_BYTES);
@@ -91,14 +76,31 @@ static void command_add(struct table *cells, const struct holt_process_info *pro
         (void)buf_printf(&line, "%s%s", i > 0 ? " " : "", process->args[i]);
     if (process->is_args_truncated)
         (void)buf_add_str(&line, " ...");
-    line_cut(&line);
     table_add(cells, "%s", line.data ? line.data : "-");
 }
 
-static void row_add(struct table *cells, const struct holt_process_info *process)
+/* The port inside, and the address outside if it is forwarded. */
+static void port_add(struct table *cells, const struct holt_process_info *process)
 {
+    if (process->port == 0)
+        table_add(cells, "-");
+    else if (*process->address)
+        table_add(cells, "%s->%" PRIu32, process->address, process->port);
+    else
+        table_add(cells, "%" PRIu32, process->port);
+}
+
+static const struct holt_process_info *process_at(const void *result, size_t row)
+{
+    return ((const struct holt_process_list *)result)->items[row];
+}
+
+static void row_add(struct table *cells, const void *options, const void *result, size_t row)
+{
+    const struct holt_process_info *process = process_at(result, row);
     char state[STATE_SIZE], age[CELL_SIZE];
 
+    (void)options;
     format_state(state, process);
     format_age(age, process->started_ms);
     table_add(cells, "%s", process->id);
@@ -108,46 +110,40 @@ static void row_add(struct table *cells, const struct holt_process_info *process
         table_add(cells, "-");
     table_add(cells, "%s", state);
     table_add(cells, "%s", age);
+    table_add(cells, "%" PRIu32, process->restarts);
+    port_add(cells, process);
     table_add(cells, "%s", *process->tag ? process->tag : "-");
     command_add(cells, process);
 }
 
-static bool is_wanted(const struct ps_options *options, const struct holt_process_info *process)
+static const char *row_id(const void *result, size_t row)
 {
-    return options->wants_all || process->is_running;
+    return process_at(result, row)->id;
 }
 
-static int print_table(const struct ps_options *options, const struct holt_process_list *list)
+static bool is_wanted(const void *options, const void *result, size_t row)
 {
-    static const char *const titles[] = { "ID", "PID", "STATE", "STARTED", "TAG", "COMMAND" };
-    cleanup_with(table_done) struct table cells = { titles, ARRAY_SIZE(titles), 0x2, NULL, 0 };
-
-    for (size_t i = 0; i < list->count; i++)
-        if (is_wanted(options, list->items[i]))
-            row_add(&cells, list->items[i]);
-    table_print(&cells);
-    return command_printed();
+    return ((const struct ps_options *)options)->wants_all || process_at(result, row)->is_running;
 }
 
-static int print_ids(const struct ps_options *options, const struct holt_process_list *list)
+static int ps_print(const struct ps_options *options, const struct holt_process_list *list)
 {
-    for (size_t i = 0; i < list->count; i++)
-        if (is_wanted(options, list->items[i]))
-            (void)printf("%s\n", list->items[i]->id);
-    return command_printed();
-}
+    static const char *const titles[] = { "ID",       "PID",  "STATE", "STARTED",
+                                          "RESTARTS", "PORT", "TAG",   "COMMAND" };
+    const struct listing listing = {
+        .result = list,
+        .field = "processes",
+        .count = list->count,
+        .titles = titles,
+        .columns = ARRAY_SIZE(titles),
+        .right = 0x12,
+        .flexible = 0xc0,
+        .id = row_id,
+        .add = row_add,
+        .is_wanted = is_wanted,
+    };
 
-static int print_wanted(const struct ps_options *options, const struct holt_process_list *list)
-{
-    cleanup_json json_t *message = result_json(list), *wanted = json_array();
-    const json_t *all = json_object_get(message, "processes");
-
-    if (!message)
-        return STATUS_HOLT;
-    for (size_t i = 0; i < list->count; i++)
-        if (is_wanted(options, list->items[i]))
-            (void)json_array_append(wanted, json_array_get(all, i));
-    return print_json(wanted);
+    return listing_print(&listing, options);
 }
 
 static int ps_run(int argc, char **argv)
@@ -167,9 +163,7 @@ static int ps_run(int argc, char **argv)
     if (holt_process_list(connection.holt, argv[next], options.tag, HOLT_NO_DEADLINE, &list,
                           &error) < 0)
         return report_holt_error(&error);
-    if (options.output.is_quiet)
-        return print_ids(&options, list);
-    return options.output.wants_json ? print_wanted(&options, list) : print_table(&options, list);
+    return ps_print(&options, list);
 }
 
 const struct command command_ps = {

@@ -2,17 +2,20 @@
 /* The commands that list, show, pause, stop, start and remove sandboxes. */
 #include <inttypes.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
+#include "base/xalloc.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/each.h"
+#include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
-#include "cli/core/table.h"
 #include "cli/core/words.h"
 #include "holt.h"
+
+enum { LIST_BYTES_MAX = 64 * 1024 * 1024 };
 
 /* --- ls --------------------------------------------------------------------------------------- */
 
@@ -49,32 +52,42 @@ static const char *or_dash(const char *text)
     return *text ? text : "-";
 }
 
-static int print_table(const struct holt_sandbox_list *list)
+static const char *row_id(const void *result, size_t row)
 {
-    static const char *const titles[] = { "ID", "NAME", "STATE", "TEMPLATE", "TURNS", "CREATED" };
-    cleanup_with(table_done) struct table cells = { titles, ARRAY_SIZE(titles), 0x10, NULL, 0 };
-
-    for (size_t i = 0; i < list->count; i++) {
-        const struct holt_sandbox *sandbox = list->items[i];
-        char age[CELL_SIZE];
-
-        format_age(age, sandbox->created_ms);
-        table_add(&cells, "%s", sandbox->id);
-        table_add(&cells, "%s", or_dash(sandbox->name));
-        table_add(&cells, "%s", holt_state_name(sandbox->state));
-        table_add(&cells, "%s", or_dash(sandbox->template_name));
-        table_add(&cells, "%" PRIu32, sandbox->turns);
-        table_add(&cells, "%s", age);
-    }
-    table_print(&cells);
-    return command_printed();
+    return ((const struct holt_sandbox_list *)result)->items[row]->id;
 }
 
-static int print_ids(const struct holt_sandbox_list *list)
+static void row_add(struct table *cells, const void *options, const void *result, size_t row)
 {
-    for (size_t i = 0; i < list->count; i++)
-        (void)printf("%s\n", list->items[i]->id);
-    return command_printed();
+    const struct holt_sandbox *sandbox = ((const struct holt_sandbox_list *)result)->items[row];
+    char age[CELL_SIZE];
+
+    (void)options;
+    format_age(age, sandbox->created_ms);
+    table_add(cells, "%s", sandbox->id);
+    table_add(cells, "%s", or_dash(sandbox->name));
+    table_add(cells, "%s", holt_state_name(sandbox->state));
+    table_add(cells, "%s", or_dash(sandbox->template_name));
+    table_add(cells, "%" PRIu32, sandbox->turns);
+    table_add(cells, "%s", age);
+}
+
+static int ls_print(const struct ls_options *options, const struct holt_sandbox_list *list)
+{
+    static const char *const titles[] = { "ID", "NAME", "STATE", "TEMPLATE", "TURNS", "CREATED" };
+    const struct listing listing = {
+        .result = list,
+        .field = "sandboxes",
+        .count = list->count,
+        .titles = titles,
+        .columns = ARRAY_SIZE(titles),
+        .right = 0x10,
+        .flexible = 0x0a,
+        .id = row_id,
+        .add = row_add,
+    };
+
+    return listing_print(&listing, options);
 }
 
 static int ls_run(int argc, char **argv)
@@ -94,9 +107,7 @@ static int ls_run(int argc, char **argv)
     if (holt_sandbox_list(connection.holt, (const char *const *)options.labels.items,
                           HOLT_NO_DEADLINE, &list, &error) < 0)
         return report_holt_error(&error);
-    if (options.output.is_quiet)
-        return print_ids(list);
-    return options.output.wants_json ? print_result(list, "sandboxes") : print_table(list);
+    return ls_print(&options, list);
 }
 
 const struct command command_ls = {
@@ -112,25 +123,33 @@ const struct command command_ls = {
 /* --- inspect ---------------------------------------------------------------------------------- */
 
 /* There is no other format, but a script can pass -o json to every command. */
-static const struct option_row inspect_rows[] = { OPTION_OUTPUT, OPTION_HELP };
+static const struct option_row inspect_rows[] = { OPTION_OUTPUT, OPTION_JSON, OPTION_HELP };
 
 static const struct option_table inspect_table = { inspect_rows, ARRAY_SIZE(inspect_rows), NULL };
 
-/* Prints a sandbox, or appends it to the list if there is one. */
-static int inspect_one(struct holt *holt, const char *id, json_t *list)
+/* Appends the JSON of a sandbox to the list. */
+static int inspect_one(struct holt *holt, const char *id, struct buf *list)
 {
-    cleanup_json json_t *message = NULL;
     cleanup_result struct holt_sandbox *sandbox = NULL;
     struct holt_error error;
+    const char *text;
+    size_t len;
 
     if (holt_sandbox_get(holt, id, HOLT_NO_DEADLINE, &sandbox, &error) < 0)
         return report_holt_error(&error);
-    if (!list)
-        return print_result(sandbox, "sandbox");
-    message = result_json(sandbox);
-    return message && json_array_append(list, json_object_get(message, "sandbox")) == 0
-               ? STATUS_OK
-               : STATUS_HOLT;
+    text = output_json_find(sandbox, "sandbox", &len);
+    if (!text || buf_add_str(list, list->len > 1 ? "," : "") < 0 || buf_add(list, text, len) < 0)
+        return report("cannot read the reply of the daemon");
+    return STATUS_OK;
+}
+
+/* One sandbox is an object; several are one JSON value, too. */
+static int inspect_print(const struct buf *list, bool is_one)
+{
+    cleanup_free char *text =
+        is_one ? xasprintf("%s", list->data + 1) : xasprintf("%s]", list->data);
+
+    return is_one && !*text ? STATUS_OK : output_json_text(text);
 }
 
 static int inspect_run(int argc, char **argv)
@@ -138,7 +157,8 @@ static int inspect_run(int argc, char **argv)
     static const struct operands operands = { 1, 0, "an ID" };
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     struct output_options options = { .wants_json = true };
-    cleanup_json json_t *list = NULL;
+    cleanup_with(buf_done) struct buf list = BUF_INIT(LIST_BYTES_MAX);
+    bool is_one;
     int next, status;
 
     if (!command_parse(&command_inspect, &options, argc, argv, &next, &status))
@@ -149,12 +169,12 @@ static int inspect_run(int argc, char **argv)
         return command_misused(&command_inspect, "prints JSON only; 'holt ls' prints a table");
     if (connection_open(&connection) < 0)
         return STATUS_HOLT;
-    list = argc - next > 1 ? json_array() : NULL; /* several are one JSON value, too */
-    status = STATUS_OK;
+    is_one = argc - next == 1;
+    status = buf_add_str(&list, "[") < 0 ? STATUS_HOLT : STATUS_OK;
     for (; next < argc; next++)
-        if (inspect_one(connection.holt, argv[next], list) != STATUS_OK)
+        if (inspect_one(connection.holt, argv[next], &list) != STATUS_OK)
             status = STATUS_HOLT;
-    if (list && print_json(list) != STATUS_OK)
+    if (inspect_print(&list, is_one) != STATUS_OK)
         status = STATUS_HOLT;
     return status;
 }

@@ -12,9 +12,9 @@
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/each.h"
+#include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
-#include "cli/core/table.h"
 #include "cli/run/attach.h"
 #include "holt.h"
 
@@ -148,10 +148,17 @@ const struct command command_sh = {
 
 /* --- shells ----------------------------------------------------------------------------------- */
 
-static void row_add(struct table *cells, const struct holt_shell *shell)
+static const char *row_id(const void *result, size_t row)
 {
+    return ((const struct holt_shell_list *)result)->items[row]->name;
+}
+
+static void row_add(struct table *cells, const void *options, const void *result, size_t row)
+{
+    const struct holt_shell *shell = ((const struct holt_shell_list *)result)->items[row];
     bool has_process = *shell->process_id != '\0';
 
+    (void)options;
     table_add(cells, "%s", shell->name);
     table_add(cells, "%s", *shell->kind ? shell->kind : "-");
     table_add(cells, "%s", has_process ? shell->process_id : "-");
@@ -159,22 +166,22 @@ static void row_add(struct table *cells, const struct holt_shell *shell)
     table_add(cells, "%" PRIu32, shell->waiting);
 }
 
-static int print_table(const struct holt_shell_list *list)
+static int shells_print(const struct output_options *options, const struct holt_shell_list *list)
 {
     static const char *const titles[] = { "NAME", "KIND", "PROCESS", "STATE", "WAITING" };
-    cleanup_with(table_done) struct table cells = { titles, ARRAY_SIZE(titles), 0x10, NULL, 0 };
+    const struct listing listing = {
+        .result = list,
+        .field = "shells",
+        .count = list->count,
+        .titles = titles,
+        .columns = ARRAY_SIZE(titles),
+        .right = 0x10,
+        .flexible = 0x1,
+        .id = row_id,
+        .add = row_add,
+    };
 
-    for (size_t i = 0; i < list->count; i++)
-        row_add(&cells, list->items[i]);
-    table_print(&cells);
-    return command_printed();
-}
-
-static int print_names(const struct holt_shell_list *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        (void)printf("%s\n", list->items[i]->name);
-    return command_printed();
+    return listing_print(&listing, options);
 }
 
 static const struct option_row shells_rows[] = { OPTION_OUTPUT, OPTION_JSON, OPTION_QUIET_NAMES,
@@ -198,9 +205,7 @@ static int shells_run(int argc, char **argv)
         return STATUS_HOLT;
     if (holt_shell_list(connection.holt, argv[next], HOLT_NO_DEADLINE, &list, &error) < 0)
         return report_holt_error(&error);
-    if (options.is_quiet)
-        return print_names(list);
-    return options.wants_json ? print_result(list, "shells") : print_table(list);
+    return shells_print(&options, list);
 }
 
 const struct command command_shells = {

@@ -9,9 +9,9 @@
 #include "base/text/parse.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
+#include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
-#include "cli/core/table.h"
 #include "cli/core/terminal.h"
 #include "holt.h"
 
@@ -33,6 +33,7 @@ static const struct option_row rows[] = {
       OPTION_FLAG(struct stats_options, is_once) },
     { "interval", 0, "TIME", "time between updates; 1s by default",
       OPTION_DURATION(struct stats_options, interval_ms, 1, "a time like 2s") },
+    OPTION_BYTES,
     OPTION_OUTPUT,
     OPTION_JSON,
     OPTION_HELP,
@@ -41,12 +42,13 @@ static const struct option_row rows[] = {
 static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
 /* Adds "12.0 MiB / 64.0 MiB", or "12.0 MiB" if there is no limit. */
-static void add_share(struct table *cells, uint64_t used, uint64_t limit)
+static void add_share(struct table *cells, const struct output_options *output, uint64_t used,
+                      uint64_t limit)
 {
     char used_text[CELL_SIZE], limit_text[CELL_SIZE];
 
-    format_size(used_text, used);
-    format_size(limit_text, limit);
+    output_size(output, used_text, used);
+    output_size(output, limit_text, limit);
     if (limit == 0)
         table_add(cells, "%s", used_text);
     else
@@ -68,28 +70,31 @@ static void add_age(struct table *cells, uint64_t ms)
     }
 }
 
-static void add_row(struct table *cells, const struct holt_stats *stats)
+static void add_row(struct table *cells, const struct output_options *output,
+                    const struct holt_stats *stats)
 {
     table_add(cells, "%s", *stats->sandbox_name ? stats->sandbox_name : stats->sandbox_id);
     table_add(cells, "%s", stats->state);
     table_add(cells, "%" PRIu32 ".%" PRIu32 "%%", stats->cpu_millis / 10, stats->cpu_millis % 10);
-    add_share(cells, stats->memory_bytes, stats->memory_limit_bytes);
+    add_share(cells, output, stats->memory_bytes, stats->memory_limit_bytes);
     table_add(cells, "%" PRIu32, stats->pids);
     table_add(cells, "%" PRIu32, stats->processes);
-    add_share(cells, stats->space_used_bytes, stats->quota_bytes);
+    add_share(cells, output, stats->space_used_bytes, stats->quota_bytes);
     add_age(cells, stats->age_ms);
 }
 
 /* Prints at most this many rows; returns the number of lines. */
-static unsigned table_draw(const struct holt_stats_list *list, size_t most)
+static unsigned table_draw(const struct output_options *output, const struct holt_stats_list *list,
+                           size_t most)
 {
     static const char *const titles[] = { "SANDBOX", "STATE",     "CPU",     "MEMORY",
                                           "PIDS",    "PROCESSES", "STORAGE", "AGE" };
-    cleanup_with(table_done) struct table cells = { titles, ARRAY_SIZE(titles), 0xf4, NULL, 0 };
+    cleanup_with(
+        table_done) struct table cells = { titles, ARRAY_SIZE(titles), 0xf4, 0x1, NULL, 0 };
     size_t count = list->count < most ? list->count : most;
 
     for (size_t i = 0; i < count; i++)
-        add_row(&cells, list->items[i]);
+        add_row(&cells, output, list->items[i]);
     table_print(&cells);
     return (unsigned)count + 1;
 }
@@ -102,15 +107,15 @@ static int table_redraw(struct stats_options *options, const struct holt_stats_l
     terminal_size(&height, &width);
     if (options->lines > 0)
         (void)printf("\033[%uA\033[J", options->lines);
-    options->lines = table_draw(list, height > 2 ? height - 2 : 1);
+    options->lines = table_draw(&options->output, list, height > 2 ? height - 2 : 1);
     return command_printed();
 }
 
 static int print_once(const struct stats_options *options, const struct holt_stats_list *list)
 {
     if (options->output.wants_json)
-        return print_result(list, "stats");
-    (void)table_draw(list, SIZE_MAX);
+        return output_json(list, "stats");
+    (void)table_draw(&options->output, list, SIZE_MAX);
     return command_printed();
 }
 

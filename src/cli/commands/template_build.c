@@ -55,7 +55,7 @@ static const struct recipe recipes[] = {
 };
 
 struct build_options {
-    struct common_options common;
+    struct output_options output;
     const char *archive;
     const char *packages;
 };
@@ -158,7 +158,8 @@ static int check_name(const char *name)
     return STATUS_OK;
 }
 
-static int import(const struct recipe *recipe, const char *path)
+static int import(const struct recipe *recipe, const char *path,
+                  const struct output_options *output)
 {
     struct holt_template_settings settings = HOLT_INIT(holt_template_settings);
 
@@ -166,7 +167,7 @@ static int import(const struct recipe *recipe, const char *path)
     settings.allows_setuid = true;
     settings.start_command = recipe->start;
     settings.ready_command = recipe->ready;
-    return template_import(recipe->name, path, &settings);
+    return template_import(recipe->name, path, &settings, output);
 }
 
 static int build_in(const char *dir, const struct recipe *recipe,
@@ -186,7 +187,7 @@ static int build_in(const char *dir, const struct recipe *recipe,
     path = realpath(archive, NULL);
     if (!path)
         return report("template build: %s: %s", archive, strerror(errno));
-    return import(recipe, path);
+    return import(recipe, path, &options->output);
 }
 
 static int template_build_run(int argc, char **argv)
@@ -213,10 +214,7 @@ static int template_build_run(int argc, char **argv)
         return report("template build: %s: %s", dir, strerror(errno));
     status = build_in(dir, recipe, &options);
     (void)tree_remove_at(AT_FDCWD, dir);
-    if (status != STATUS_OK)
-        return status;
-    (void)printf("%s\n", recipe->name);
-    return command_printed();
+    return status;
 }
 
 static const struct option_row rows[] = {
@@ -224,6 +222,9 @@ static const struct option_row rows[] = {
       OPTION_TEXT(struct build_options, archive) },
     { "packages", 0, "NAMES", "additional packages, separated by commas",
       OPTION_CALL(set_packages) },
+    OPTION_OUTPUT,
+    OPTION_JSON,
+    OPTION_QUIET_NAMES,
     OPTION_HELP,
 };
 

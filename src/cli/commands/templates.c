@@ -13,10 +13,10 @@
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/each.h"
+#include "cli/core/output.h"
 #include "cli/core/progress.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
-#include "cli/core/table.h"
 #include "holt.h"
 
 /* --- import, commit --------------------------------------------------------------------------- */
@@ -38,10 +38,12 @@ static int progress_show(void *context, uint64_t bytes, uint64_t files)
 }
 
 int template_import(const char *name, const char *path,
-                    const struct holt_template_settings *settings)
+                    const struct holt_template_settings *settings,
+                    const struct output_options *output)
 {
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     struct holt_import_options options = HOLT_INIT(holt_import_options);
+    cleanup_result struct holt_template *template = NULL;
     struct import import = { .label = "" };
     struct holt_error error;
     int r;
@@ -54,27 +56,28 @@ int template_import(const char *name, const char *path,
     options.on_progress = progress_show;
     options.context = &import;
     progress_begin(&import.progress, import.label, 0);
-    r = holt_template_import(connection.holt, &options, HOLT_NO_DEADLINE, NULL, &error);
+    r = holt_template_import(connection.holt, &options, HOLT_NO_DEADLINE, &template, &error);
     progress_end(&import.progress);
-    return r < 0 ? report_holt_error(&error) : STATUS_OK;
+    if (r < 0)
+        return report_holt_error(&error);
+    return output_id(output, template, "template", template->name);
 }
 
 static int template_import_run(int argc, char **argv)
 {
     static const struct operands operands = { 2, 2, "a NAME and a PATH" };
+    struct output_options options = { .wants_json = false };
     cleanup_free char *path = NULL;
     int next, status;
 
-    if (!command_parse_plain(&command_template_import, &operands, argc, argv, &next, &status))
+    if (!command_parse(&command_template_import, &options, argc, argv, &next, &status))
         return status;
+    if (!command_has_operands(&command_template_import, &operands, argc - next))
+        return STATUS_HOLT;
     path = realpath(argv[next + 1], NULL);
     if (!path)
         return report("template import: %s: %s", argv[next + 1], strerror(errno));
-    status = template_import(argv[next], path, NULL);
-    if (status != STATUS_OK)
-        return status;
-    (void)printf("%s\n", argv[next]);
-    return command_printed();
+    return template_import(argv[next], path, NULL, &options);
 }
 
 const struct command command_template_import = {
@@ -83,7 +86,7 @@ const struct command command_template_import = {
     .operands = "NAME PATH",
     .summary = "Import a directory, an archive or an image as a template",
     .example = "holt template import debian rootfs.tar.zst",
-    .options = &option_table_help,
+    .options = &option_table_output,
     .run = template_import_run,
 };
 
@@ -92,18 +95,19 @@ static int template_commit_run(int argc, char **argv)
     static const struct operands operands = { 2, 2, "an ID and a NAME" };
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     cleanup_result struct holt_template *template = NULL;
+    struct output_options options = { .wants_json = false };
     struct holt_error error;
     int next, status;
 
-    if (!command_parse_plain(&command_template_commit, &operands, argc, argv, &next, &status))
+    if (!command_parse(&command_template_commit, &options, argc, argv, &next, &status))
         return status;
-    if (connection_open(&connection) < 0)
+    if (!command_has_operands(&command_template_commit, &operands, argc - next) ||
+        connection_open(&connection) < 0)
         return STATUS_HOLT;
     if (holt_template_commit(connection.holt, argv[next], argv[next + 1], HOLT_NO_DEADLINE,
                              &template, &error) < 0)
         return report_holt_error(&error);
-    (void)printf("%s\n", template->name);
-    return command_printed();
+    return output_id(&options, template, "template", template->name);
 }
 
 const struct command command_template_commit = {
@@ -112,7 +116,7 @@ const struct command command_template_commit = {
     .operands = "ID NAME",
     .summary = "Create a template from the current files of a sandbox",
     .example = "holt template commit work work-base",
-    .options = &option_table_help,
+    .options = &option_table_output,
     .run = template_commit_run,
 };
 
@@ -126,7 +130,9 @@ struct ls_options {
 static const struct option_row ls_rows[] = {
     { "all", 'a', NULL, "include internal templates of builds",
       OPTION_FLAG(struct ls_options, wants_all) },
+    OPTION_BYTES,
     OPTION_OUTPUT,
+    OPTION_JSON,
     OPTION_QUIET_NAMES,
     OPTION_HELP,
 };
@@ -144,12 +150,18 @@ static void format_created(char cell[CELL_SIZE], int64_t ms)
         (void)snprintf(cell, CELL_SIZE, "-");
 }
 
-static void row_add(struct table *cells, const struct holt_template *template, bool wants_owner)
+static const char *row_id(const void *result, size_t row)
 {
+    return ((const struct holt_template_list *)result)->items[row]->name;
+}
+
+static void row_add(struct table *cells, const void *options, const void *result, size_t row)
+{
+    const struct holt_template *template = ((const struct holt_template_list *)result)->items[row];
     char size[CELL_SIZE] = "-", count[CELL_SIZE] = "-", created[CELL_SIZE];
 
     if (template->files > 0) {
-        format_size(size, template->size_bytes);
+        output_size(options, size, template->size_bytes);
         (void)snprintf(count, sizeof(count), "%" PRIu64, template->files);
     }
     format_created(created, template->created_ms);
@@ -158,27 +170,26 @@ static void row_add(struct table *cells, const struct holt_template *template, b
     table_add(cells, "%s", size);
     table_add(cells, "%s", count);
     table_add(cells, "%s", created);
-    if (wants_owner)
+    if (((const struct ls_options *)options)->wants_all)
         table_add(cells, "%s", *template->owner ? template->owner : "-");
 }
 
-static int print_table(const struct holt_template_list *list, bool wants_owner)
+static int ls_print(const struct ls_options *options, const struct holt_template_list *list)
 {
     static const char *const titles[] = { "NAME", "KIND", "SIZE", "FILES", "CREATED", "OWNER" };
-    const size_t columns = ARRAY_SIZE(titles) - !wants_owner;
-    cleanup_with(table_done) struct table cells = { titles, columns, 0x0c, NULL, 0 };
+    const struct listing listing = {
+        .result = list,
+        .field = "templates",
+        .count = list->count,
+        .titles = titles,
+        .columns = ARRAY_SIZE(titles) - !options->wants_all,
+        .right = 0x0c,
+        .flexible = 0x20,
+        .id = row_id,
+        .add = row_add,
+    };
 
-    for (size_t i = 0; i < list->count; i++)
-        row_add(&cells, list->items[i], wants_owner);
-    table_print(&cells);
-    return command_printed();
-}
-
-static int print_names(const struct holt_template_list *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        (void)printf("%s\n", list->items[i]->name);
-    return command_printed();
+    return listing_print(&listing, options);
 }
 
 static int template_ls_run(int argc, char **argv)
@@ -201,10 +212,7 @@ static int template_ls_run(int argc, char **argv)
         r = holt_template_list(connection.holt, HOLT_NO_DEADLINE, &list, &error);
     if (r < 0)
         return report_holt_error(&error);
-    if (options.output.is_quiet)
-        return print_names(list);
-    return options.output.wants_json ? print_result(list, "templates")
-                                     : print_table(list, options.wants_all);
+    return ls_print(&options, list);
 }
 
 const struct command command_template_ls = {

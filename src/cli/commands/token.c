@@ -10,9 +10,9 @@
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/each.h"
+#include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
-#include "cli/core/table.h"
 #include "holt.h"
 
 struct create_options {
@@ -45,6 +45,9 @@ static const struct option_row create_rows[] = {
       OPTION_TEXT(struct create_options, ports_of) },
     { "e2b", 0, NULL, "print it in the format of an E2B API key", OPTION_CALL(set_e2b) },
     OPTION_OUTPUT,
+    OPTION_JSON,
+    { "quiet", 'q', NULL, "print only the secret (the default)",
+      OPTION_FLAG(struct output_options, is_quiet) },
     OPTION_HELP,
 };
 
@@ -56,7 +59,7 @@ static int print_created(const struct holt_token *token, const struct create_opt
     const char *digits = strchr(token->secret, '_');
 
     if (options->output.wants_json)
-        return print_result(token, NULL);
+        return output_json(token, NULL);
     if (options->is_e2b && digits)
         (void)printf("e2b%s\n", digits);
     else
@@ -95,10 +98,17 @@ static int token_create_run(int argc, char **argv)
     return print_created(token, &options);
 }
 
-static void row_add(struct table *cells, const struct holt_token *token)
+static const char *row_id(const void *result, size_t row)
 {
+    return ((const struct holt_token_list *)result)->items[row]->id;
+}
+
+static void row_add(struct table *cells, const void *options, const void *result, size_t row)
+{
+    const struct holt_token *token = ((const struct holt_token_list *)result)->items[row];
     char age[CELL_SIZE], used[CELL_SIZE], expires[TIME_TEXT_SIZE] = "never";
 
+    (void)options;
     format_age(age, token->created_ms);
     format_age(used, token->last_used_ms);
     if (token->expires_ms > 0)
@@ -111,22 +121,21 @@ static void row_add(struct table *cells, const struct holt_token *token)
     table_add(cells, "%s", *token->label ? token->label : "-");
 }
 
-static int print_table(const struct holt_token_list *list)
+static int tokens_print(const struct output_options *options, const struct holt_token_list *list)
 {
     static const char *const titles[] = { "ID", "MAY", "CREATED", "EXPIRES", "USED", "LABEL" };
-    cleanup_with(table_done) struct table cells = { titles, ARRAY_SIZE(titles), 0, NULL, 0 };
+    const struct listing listing = {
+        .result = list,
+        .field = "tokens",
+        .count = list->count,
+        .titles = titles,
+        .columns = ARRAY_SIZE(titles),
+        .flexible = 0x20,
+        .id = row_id,
+        .add = row_add,
+    };
 
-    for (size_t i = 0; i < list->count; i++)
-        row_add(&cells, list->items[i]);
-    table_print(&cells);
-    return command_printed();
-}
-
-static int print_ids(const struct holt_token_list *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        (void)printf("%s\n", list->items[i]->id);
-    return command_printed();
+    return listing_print(&listing, options);
 }
 
 static const struct option_row list_rows[] = { OPTION_OUTPUT, OPTION_JSON, OPTION_QUIET,
@@ -150,9 +159,7 @@ static int token_ls_run(int argc, char **argv)
         return STATUS_HOLT;
     if (holt_token_list(connection.holt, HOLT_NO_DEADLINE, &list, &error) < 0)
         return report_holt_error(&error);
-    if (options.is_quiet)
-        return print_ids(list);
-    return options.wants_json ? print_result(list, "tokens") : print_table(list);
+    return tokens_print(&options, list);
 }
 
 static int token_remove(struct holt *holt, const char *sandbox, const char *token,

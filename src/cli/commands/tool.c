@@ -11,6 +11,7 @@
 #include "cli/commands/tool_params.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
+#include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/core/terminal.h"
@@ -135,7 +136,7 @@ static int print_tool_result(const struct holt_tool_result *result, bool wants_j
     int status;
 
     if (wants_json) {
-        status = print_result(result, NULL);
+        status = output_json(result, NULL);
     } else {
         status = print_content(result);
         print_notes(result);

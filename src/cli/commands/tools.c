@@ -7,30 +7,41 @@
 #include "base/text/near.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
+#include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
-#include "cli/core/table.h"
 #include "holt.h"
 
-static int print_table(const struct holt_tool_list *list)
+static const char *row_id(const void *result, size_t row)
 {
-    static const char *const titles[] = { "TOOL", "CHANGES", "WHAT IT DOES" };
-    cleanup_with(table_done) struct table cells = { titles, ARRAY_SIZE(titles), 0, NULL, 0 };
-
-    for (size_t i = 0; i < list->count; i++) {
-        table_add(&cells, "%s", list->items[i]->name);
-        table_add(&cells, "%s", list->items[i]->is_read_only ? "no" : "yes");
-        table_add(&cells, "%s", list->items[i]->title);
-    }
-    table_print(&cells);
-    return command_printed();
+    return ((const struct holt_tool_list *)result)->items[row]->name;
 }
 
-static int print_names(const struct holt_tool_list *list)
+static void row_add(struct table *cells, const void *options, const void *result, size_t row)
 {
-    for (size_t i = 0; i < list->count; i++)
-        (void)printf("%s\n", list->items[i]->name);
-    return command_printed();
+    const struct holt_tool *tool = ((const struct holt_tool_list *)result)->items[row];
+
+    (void)options;
+    table_add(cells, "%s", tool->name);
+    table_add(cells, "%s", tool->is_read_only ? "no" : "yes");
+    table_add(cells, "%s", tool->title);
+}
+
+static int tools_print(const struct output_options *options, const struct holt_tool_list *list)
+{
+    static const char *const titles[] = { "TOOL", "CHANGES", "WHAT IT DOES" };
+    const struct listing listing = {
+        .result = list,
+        .field = "tools",
+        .count = list->count,
+        .titles = titles,
+        .columns = ARRAY_SIZE(titles),
+        .flexible = 0x4,
+        .id = row_id,
+        .add = row_add,
+    };
+
+    return listing_print(&listing, options);
 }
 
 static bool is_required(const json_t *schema, const char *name)
@@ -89,10 +100,10 @@ static int print_tool(const struct holt_tool *tool)
 static int print_one_json(const struct holt_tool_list *list, size_t index)
 {
     cleanup_json json_t *message = result_json(list);
+    const json_t *tool = json_array_get(json_object_get(message, "tools"), index);
+    cleanup_free char *text = tool ? json_dumps(tool, JSON_COMPACT) : NULL;
 
-    if (!message)
-        return STATUS_HOLT;
-    return print_json(json_array_get(json_object_get(message, "tools"), index));
+    return text ? output_json_text(text) : STATUS_HOLT;
 }
 
 static int print_one(const struct holt_tool_list *list, const char *name, bool wants_json)
@@ -138,9 +149,7 @@ static int tools_run(int argc, char **argv)
         return report_holt_error(&error);
     if (next < argc)
         return print_one(list, argv[next], options.wants_json);
-    if (options.is_quiet)
-        return print_names(list);
-    return options.wants_json ? print_result(list, "tools") : print_table(list);
+    return tools_print(&options, list);
 }
 
 const struct command command_tools = {

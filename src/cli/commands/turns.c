@@ -9,9 +9,9 @@
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/each.h"
+#include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
-#include "cli/core/table.h"
 #include "holt.h"
 
 /* --- turn, snapshot --------------------------------------------------------------------------- */
@@ -21,17 +21,18 @@ static int turn_run(int argc, char **argv)
     static const struct operands operands = { 1, 1, "an ID" };
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     cleanup_result struct holt_snapshot *snapshot = NULL;
+    struct output_options options = { .wants_json = false };
     struct holt_error error;
     int next, status;
 
-    if (!command_parse_plain(&command_turn, &operands, argc, argv, &next, &status))
+    if (!command_parse(&command_turn, &options, argc, argv, &next, &status))
         return status;
-    if (connection_open(&connection) < 0)
+    if (!command_has_operands(&command_turn, &operands, argc - next) ||
+        connection_open(&connection) < 0)
         return STATUS_HOLT;
     if (holt_turn(connection.holt, argv[next], HOLT_NO_DEADLINE, &snapshot, &error) < 0)
         return report_holt_error(&error);
-    (void)printf("%s\n", snapshot->name);
-    return command_printed();
+    return output_id(&options, snapshot, "snapshot", snapshot->name);
 }
 
 const struct command command_turn = {
@@ -39,7 +40,7 @@ const struct command command_turn = {
     .name = "turn",
     .operands = "ID",
     .summary = "End a turn: take a snapshot of the files, turn-NNNN",
-    .options = &option_table_help,
+    .options = &option_table_output,
     .run = turn_run,
 };
 
@@ -48,18 +49,19 @@ static int snapshot_run(int argc, char **argv)
     static const struct operands operands = { 2, 2, "an ID and a NAME" };
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     cleanup_result struct holt_snapshot *snapshot = NULL;
+    struct output_options options = { .wants_json = false };
     struct holt_error error;
     int next, status;
 
-    if (!command_parse_plain(&command_snapshot, &operands, argc, argv, &next, &status))
+    if (!command_parse(&command_snapshot, &options, argc, argv, &next, &status))
         return status;
-    if (connection_open(&connection) < 0)
+    if (!command_has_operands(&command_snapshot, &operands, argc - next) ||
+        connection_open(&connection) < 0)
         return STATUS_HOLT;
     if (holt_snapshot_create(connection.holt, argv[next], argv[next + 1], HOLT_NO_DEADLINE,
                              &snapshot, &error) < 0)
         return report_holt_error(&error);
-    (void)printf("%s\n", snapshot->name);
-    return command_printed();
+    return output_id(&options, snapshot, "snapshot", snapshot->name);
 }
 
 const struct command command_snapshot = {
@@ -68,18 +70,25 @@ const struct command command_snapshot = {
     .operands = "ID NAME",
     .summary = "Take a named snapshot of the files",
     .example = "holt snapshot work before-upgrade",
-    .options = &option_table_help,
+    .options = &option_table_output,
     .run = snapshot_run,
 };
 
 /* --- snapshots -------------------------------------------------------------------------------- */
 
-static void row_add(struct table *cells, const struct holt_snapshot *snapshot, const char *base)
+static const char *row_id(const void *result, size_t row)
 {
+    return ((const struct holt_snapshot_list *)result)->items[row]->name;
+}
+
+static void row_add(struct table *cells, const void *options, const void *result, size_t row)
+{
+    const struct holt_snapshot_list *list = result;
+    const struct holt_snapshot *snapshot = list->items[row];
     char age[CELL_SIZE], space[CELL_SIZE];
 
     format_age(age, snapshot->created_ms);
-    format_size(space, snapshot->space_used_bytes);
+    output_size(options, space, snapshot->space_used_bytes);
     table_add(cells, "%s", snapshot->name);
     table_add(cells, "%s", snapshot->kind);
     if (snapshot->turn > 0)
@@ -89,31 +98,31 @@ static void row_add(struct table *cells, const struct holt_snapshot *snapshot, c
     table_add(cells, "%s", *snapshot->parent ? snapshot->parent : "template");
     table_add(cells, "%s", age);
     table_add(cells, "%s", space);
-    table_add(cells, "%s", strcmp(snapshot->name, base) == 0 ? "<- now" : "");
+    table_add(cells, "%s", strcmp(snapshot->name, list->base) == 0 ? "<- now" : "");
 }
 
-static int print_table(const struct holt_snapshot_list *list)
+static int snapshots_print(const struct output_options *options,
+                           const struct holt_snapshot_list *list)
 {
     static const char *const titles[] = {
         "NAME", "KIND", "TURN", "PARENT", "CREATED", "SPACE", ""
     };
-    cleanup_with(table_done) struct table cells = { titles, ARRAY_SIZE(titles), 0x24, NULL, 0 };
+    const struct listing listing = {
+        .result = list,
+        .count = list->count,
+        .titles = titles,
+        .columns = ARRAY_SIZE(titles),
+        .right = 0x24,
+        .flexible = 0x8,
+        .id = row_id,
+        .add = row_add,
+    };
 
-    for (size_t i = 0; i < list->count; i++)
-        row_add(&cells, list->items[i], list->base);
-    table_print(&cells);
-    return command_printed();
+    return listing_print(&listing, options);
 }
 
-static int print_names(const struct holt_snapshot_list *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        (void)printf("%s\n", list->items[i]->name);
-    return command_printed();
-}
-
-static const struct option_row snapshots_rows[] = { OPTION_OUTPUT, OPTION_QUIET_NAMES,
-                                                    OPTION_HELP };
+static const struct option_row snapshots_rows[] = { OPTION_BYTES, OPTION_OUTPUT, OPTION_JSON,
+                                                    OPTION_QUIET_NAMES, OPTION_HELP };
 
 static const struct option_table snapshots_table = { snapshots_rows, ARRAY_SIZE(snapshots_rows),
                                                      NULL };
@@ -134,9 +143,7 @@ static int snapshots_run(int argc, char **argv)
         return STATUS_HOLT;
     if (holt_snapshot_list(connection.holt, argv[next], HOLT_NO_DEADLINE, &list, &error) < 0)
         return report_holt_error(&error);
-    if (options.is_quiet)
-        return print_names(list);
-    return options.wants_json ? print_result(list, NULL) : print_table(list);
+    return snapshots_print(&options, list);
 }
 
 const struct command command_snapshots = {
@@ -218,7 +225,7 @@ const struct command command_rollback = {
 /* --- fork ------------------------------------------------------------------------------------- */
 
 struct fork_options {
-    struct common_options common;
+    struct output_options output;
     uint32_t count;
     const char *from;
 };
@@ -228,6 +235,10 @@ static const struct option_row fork_rows[] = {
       OPTION_U32(struct fork_options, count, 1, "a number like 8") },
     { "from", 0, "SNAPSHOT", "with the files of a snapshot, not the current files",
       OPTION_TEXT(struct fork_options, from) },
+    OPTION_OUTPUT,
+    OPTION_JSON,
+    { "quiet", 'q', NULL, "print only ids (the default)",
+      OPTION_FLAG(struct output_options, is_quiet) },
     OPTION_HELP,
 };
 
@@ -253,6 +264,8 @@ static int fork_run(int argc, char **argv)
     if (holt_sandbox_fork(connection.holt, argv[next], &request, HOLT_NO_DEADLINE, &list, &error) <
         0)
         return report_holt_error(&error);
+    if (options.output.wants_json)
+        return output_json(list, "sandboxes");
     for (size_t i = 0; i < list->count; i++)
         (void)printf("%s\n", list->items[i]->id);
     return command_printed();

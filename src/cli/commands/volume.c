@@ -6,9 +6,9 @@
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/each.h"
+#include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
-#include "cli/core/table.h"
 #include "holt.h"
 
 static int volume_create_run(int argc, char **argv)
@@ -16,44 +16,63 @@ static int volume_create_run(int argc, char **argv)
     static const struct operands operands = { 1, 1, "a NAME" };
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     cleanup_result struct holt_volume *volume = NULL;
+    struct output_options options = { .wants_json = false };
     struct holt_error error;
     int next, status;
 
-    if (!command_parse_plain(&command_volume_create, &operands, argc, argv, &next, &status))
+    if (!command_parse(&command_volume_create, &options, argc, argv, &next, &status))
         return status;
-    if (connection_open(&connection) < 0)
+    if (!command_has_operands(&command_volume_create, &operands, argc - next) ||
+        connection_open(&connection) < 0)
         return STATUS_HOLT;
     if (holt_volume_create(connection.holt, argv[next], HOLT_NO_DEADLINE, &volume, &error) < 0)
         return report_holt_error(&error);
+    if (options.wants_json || options.is_quiet)
+        return output_id(&options, volume, "volume", volume->name);
     (void)printf("created volume %s\n", volume->name);
     return command_printed();
 }
 
-static int print_table(const struct holt_volume_list *list)
+static const char *row_id(const void *result, size_t row)
+{
+    const struct holt_volume_list *list = result;
+
+    return row < list->count ? list->items[row]->name : NULL;
+}
+
+/* Volumes without a record are behind the others. */
+static void row_add(struct table *cells, const void *options, const void *result, size_t row)
+{
+    const struct holt_volume_list *list = result;
+
+    (void)options;
+    if (row < list->count) {
+        table_add(cells, "%s", list->items[row]->name);
+        table_add(cells, "%s", list->items[row]->id);
+        return;
+    }
+    table_add(cells, "-");
+    table_add(cells, "%s (no record; see holt volume adopt)",
+              list->unrecorded[row - list->count]->id);
+}
+
+static int volumes_print(const struct output_options *options, const struct holt_volume_list *list)
 {
     static const char *const titles[] = { "NAME", "ID" };
-    cleanup_with(table_done) struct table cells = { titles, ARRAY_SIZE(titles), 0, NULL, 0 };
+    const struct listing listing = {
+        .result = list,
+        .field = "volumes",
+        .count = list->count + list->unrecorded_count,
+        .titles = titles,
+        .columns = ARRAY_SIZE(titles),
+        .id = row_id,
+        .add = row_add,
+    };
 
-    for (size_t i = 0; i < list->count; i++) {
-        table_add(&cells, "%s", list->items[i]->name);
-        table_add(&cells, "%s", list->items[i]->id);
-    }
-    for (size_t i = 0; i < list->unrecorded_count; i++) {
-        table_add(&cells, "-");
-        table_add(&cells, "%s (no record; see holt volume adopt)", list->unrecorded[i]->id);
-    }
-    table_print(&cells);
-    return command_printed();
+    return listing_print(&listing, options);
 }
 
-static int print_names(const struct holt_volume_list *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        (void)printf("%s\n", list->items[i]->name);
-    return command_printed();
-}
-
-static const struct option_row list_rows[] = { OPTION_OUTPUT, OPTION_JSON, OPTION_QUIET,
+static const struct option_row list_rows[] = { OPTION_OUTPUT, OPTION_JSON, OPTION_QUIET_NAMES,
                                                OPTION_HELP };
 
 static const struct option_table list_table = { list_rows, ARRAY_SIZE(list_rows), NULL };
@@ -74,9 +93,7 @@ static int volume_ls_run(int argc, char **argv)
         return STATUS_HOLT;
     if (holt_volume_list(connection.holt, HOLT_NO_DEADLINE, &list, &error) < 0)
         return report_holt_error(&error);
-    if (options.is_quiet)
-        return print_names(list);
-    return options.wants_json ? print_result(list, "volumes") : print_table(list);
+    return volumes_print(&options, list);
 }
 
 static int volume_remove(struct holt *holt, const char *sandbox, const char *volume,
@@ -93,7 +110,7 @@ static int volume_rm_run(int argc, char **argv)
 }
 
 struct adopt_options {
-    struct common_options common;
+    struct output_options output;
     const char *name;
     const char *template_name;
 };
@@ -103,6 +120,9 @@ static const struct option_row adopt_rows[] = {
       OPTION_TEXT(struct adopt_options, name) },
     { "template", 't', "TEMPLATE", "the template of the sandbox, if the audit log does not tell",
       OPTION_TEXT(struct adopt_options, template_name) },
+    OPTION_OUTPUT,
+    OPTION_JSON,
+    OPTION_QUIET,
     OPTION_HELP,
 };
 
@@ -128,6 +148,11 @@ static int volume_adopt_run(int argc, char **argv)
     if (holt_volume_adopt(connection.holt, argv[next], &request, HOLT_NO_DEADLINE, &volume,
                           &error) < 0)
         return report_holt_error(&error);
+    if (options.output.wants_json)
+        return output_json(volume, NULL);
+    if (options.output.is_quiet)
+        return output_id(&options.output, volume, NULL,
+                         *volume->sandbox ? volume->sandbox : argv[next]);
     if (*volume->sandbox)
         (void)printf("adopted sandbox %s, which is stopped\n", volume->sandbox);
     else
@@ -151,7 +176,7 @@ const struct command command_volume_create = {
     .operands = "NAME",
     .summary = "Create a volume that sandboxes can share",
     .example = "holt volume create data && holt create --volume data:/mnt/data",
-    .options = &option_table_help,
+    .options = &option_table_output,
     .run = volume_create_run,
 };
 

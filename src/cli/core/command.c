@@ -30,6 +30,11 @@ static const struct option_row help_rows[] = { OPTION_HELP };
 
 const struct option_table option_table_help = { help_rows, ARRAY_SIZE(help_rows), NULL };
 
+static const struct option_row output_rows[] = { OPTION_OUTPUT, OPTION_JSON, OPTION_QUIET };
+
+const struct option_table option_table_output = { output_rows, ARRAY_SIZE(output_rows),
+                                                  &option_table_help };
+
 int command_printed(void)
 {
     return fflush(stdout) == 0 ? STATUS_OK : report("cannot write to stdout");
@@ -114,18 +119,35 @@ static int words_matched(const struct command *command, int count, char *const *
     return count >= 2 && strcmp(words[1], second + 1) == 0 ? 2 : 0;
 }
 
-/* Prints one line per command under the heading of its group. */
+static bool is_first_of_group(const struct command *const *at)
+{
+    for (const struct command *const *next = commands; next < at; next++)
+        if (strcmp((*next)->group, (*at)->group) == 0)
+            return false;
+    return true;
+}
+
+static void list_group(const char *group)
+{
+    (void)printf("\n%s:\n", group);
+    for (const struct command *const *next = commands; *next; next++)
+        if (strcmp((*next)->group, group) == 0)
+            (void)printf("  %-16s %s\n", (*next)->name, (*next)->summary);
+}
+
+/* Prints one line per command; every group has one heading. */
 static void list_all(void)
 {
-    const char *group = "";
-
     (void)printf("Usage: holt COMMAND [OPTIONS] [ARGUMENTS]\n");
-    for (const struct command *const *next = commands; *next; next++) {
-        if (strcmp((*next)->group, group) != 0)
-            (void)printf("\n%s:\n", (*next)->group);
-        group = (*next)->group;
-        (void)printf("  %-16s %s\n", (*next)->name, (*next)->summary);
-    }
+    for (const struct command *const *next = commands; *next; next++)
+        if (is_first_of_group(next))
+            list_group((*next)->group);
+    (void)printf(
+        "\nEnvironment:\n"
+        "  HOLT_HOST        the daemon: unix:///PATH, http://HOST:PORT or https://HOST:PORT\n"
+        "  HOLT_TOKEN       the token for a daemon over TCP (see 'holt token create')\n"
+        "  HOLT_CACERT      a file of certificates to trust for https\n"
+        "  HOLT_RUN         the directory of the daemon's socket; /run/holt by default\n");
 }
 
 /* Prints the commands whose name begins with this word. Returns false if there are none. */

@@ -33,6 +33,7 @@ struct output_options {
     struct common_options common;
     bool wants_json;
     bool is_quiet;
+    bool wants_bytes; /* sizes as plain numbers */
 };
 
 /* Rows for tables that target a struct which starts with output_options. */
@@ -47,6 +48,11 @@ struct output_options {
 #define OPTION_QUIET                                                                               \
     {                                                                                              \
         "quiet", 'q', NULL, "print only ids", OPTION_FLAG(struct output_options, is_quiet)         \
+    }
+#define OPTION_BYTES                                                                               \
+    {                                                                                              \
+        "bytes", 0, NULL, "print sizes as plain numbers of bytes",                                 \
+            OPTION_FLAG(struct output_options, wants_bytes)                                        \
     }
 #define OPTION_QUIET_NAMES                                                                         \
     {                                                                                              \
@@ -116,8 +122,9 @@ extern const struct command command_completion;
 extern const struct command command_version;
 extern const struct command command_help;
 
-/* The table of a command that has no option but --help. */
+/* The table of a command that has no option but --help, and of one that prints a result. */
 extern const struct option_table option_table_help;
+extern const struct option_table option_table_output;
 
 /* All commands in the order of --help, terminated by NULL. */
 extern const struct command *const commands[];

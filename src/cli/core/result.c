@@ -27,25 +27,6 @@ json_t *result_json(const void *result)
     return message;
 }
 
-int print_result(const void *result, const char *field)
-{
-    cleanup_json json_t *message = result_json(result);
-
-    if (!message)
-        return STATUS_HOLT;
-    return print_json(field ? json_object_get(message, field) : message);
-}
-
-int print_json(const json_t *value)
-{
-    if (!value)
-        (void)printf("[]");
-    else
-        (void)json_dumpf(value, stdout, JSON_INDENT(2));
-    (void)printf("\n");
-    return command_printed();
-}
-
 void print_word(const char *text)
 {
     for (; *text; text++)

@@ -14,14 +14,6 @@ void result_free(void *slot);
  */
 json_t *result_json(const void *result);
 
-/* Prints a field of that message, or all of it if field is NULL, as indented JSON; an absent field
- * is
- * []. Returns the exit status. */
-int print_result(const void *result, const char *field);
-
-/* Prints the value, or [] for NULL, as indented JSON. Returns the exit status. */
-int print_json(const json_t *value);
-
 /* Prints text with "?" for each control character. */
 void print_word(const char *text);
 

@@ -15,7 +15,7 @@
 #include "cli/core/report.h"
 #include "cli/core/terminal.h"
 
-enum { COLUMNS_MAX = 16, CELL_BYTES_MAX = 8192 };
+enum { COLUMNS_MAX = 16, CELL_BYTES_MAX = 8192, CUT_LEAST = 8 };
 
 struct layout {
     int widths[COLUMNS_MAX];
@@ -75,13 +75,28 @@ static const char *state_colour(const char *state)
     return NULL;
 }
 
-/* Cells of the column STATE are coloured. */
-static void print_cell(const struct layout *layout, const char *title, const char *cell)
+/* Returns the number of bytes of the first characters of a text. */
+static int bytes_of(const char *text, int characters)
+{
+    int bytes = 0;
+
+    for (; text[bytes] && characters > 0; characters--)
+        do
+            bytes++;
+        while (((unsigned char)text[bytes] & 0xc0) == 0x80);
+    return bytes;
+}
+
+/* Cells of the column STATE are coloured. A cell that is too wide ends with "...". */
+static void print_cell(const struct layout *layout, const char *title, const char *cell, int width)
 {
     bool is_state = layout->has_colours && strcmp(title, "STATE") == 0;
     const char *colour = is_state ? state_colour(cell) : NULL;
+    bool is_cut = text_width(cell) > width;
 
-    (void)printf("%s%s%s", colour ? colour : "", cell, colour ? COLOUR_NONE : "");
+    (void)printf("%s%.*s%s%s", colour ? colour : "",
+                 is_cut ? bytes_of(cell, width - (int)strlen("...")) : (int)strlen(cell), cell,
+                 is_cut ? "..." : "", colour ? COLOUR_NONE : "");
 }
 
 /* The last column is not padded, and an empty last cell has no separator. */
@@ -89,16 +104,39 @@ static void print_row(const struct table *table, const char *const *cells,
                       const struct layout *layout)
 {
     for (size_t i = 0; i < table->columns; i++) {
-        int padding = layout->widths[i] - text_width(cells[i]);
+        int width = layout->widths[i], padding = width - text_width(cells[i]);
         bool is_right = table->right >> i & 1, is_last = i + 1 == table->columns;
 
         if (is_last && *cells[i] == '\0')
             break;
+        padding = padding > 0 ? padding : 0; /* a cell that is cut has none */
         (void)printf("%s%*s", i > 0 ? "  " : "", is_right ? padding : 0, "");
-        print_cell(layout, table->titles[i], cells[i]);
+        print_cell(layout, table->titles[i], cells[i], width);
         (void)printf("%*s", is_right || is_last ? 0 : padding, "");
     }
     (void)printf("\n");
+}
+
+/* Makes the widest of the flexible columns narrower until the table fits or none can be cut. */
+static void layout_fit(const struct table *table, struct layout *layout)
+{
+    uint32_t rows, room;
+    int excess = 2 * ((int)table->columns - 1);
+
+    terminal_size(&rows, &room);
+    for (size_t i = 0; i < table->columns; i++)
+        excess += layout->widths[i];
+    for (excess -= (int)room; excess > 0; excess--) {
+        int *widest = NULL;
+
+        for (size_t i = 0; i < table->columns; i++)
+            if ((table->flexible >> i & 1) && layout->widths[i] > CUT_LEAST &&
+                (!widest || layout->widths[i] > *widest))
+                widest = &layout->widths[i];
+        if (!widest)
+            return;
+        --*widest;
+    }
 }
 
 void table_print(const struct table *table)
@@ -111,6 +149,8 @@ void table_print(const struct table *table)
     for (size_t i = 0; i < table->count; i++)
         if (text_width(table->cells[i]) > layout.widths[i % table->columns])
             layout.widths[i % table->columns] = text_width(table->cells[i]);
+    if (isatty(STDOUT_FILENO))
+        layout_fit(table, &layout);
     print_row(table, table->titles, &layout);
     for (size_t i = 0; i + table->columns <= table->count; i += table->columns)
         print_row(table, (const char *const *)table->cells + i, &layout);

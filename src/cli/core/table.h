@@ -1,4 +1,5 @@
-/* Tables of aligned columns, each as wide as its widest cell. */
+/* Tables of aligned columns, each as wide as its widest cell. On a terminal that is too narrow for
+ * the table, long cells of some columns are cut. */
 #pragma once
 
 #include <stddef.h>
@@ -7,8 +8,9 @@
 struct table {
     const char *const *titles;
     size_t columns;
-    unsigned right; /* a bit for each column that is flush right */
-    char **cells;   /* row after row */
+    unsigned right;    /* a bit for each column that is flush right */
+    unsigned flexible; /* a bit for each column that may be cut to fit a terminal */
+    char **cells;      /* row after row */
     size_t count;
 };
 

@@ -17,7 +17,7 @@ enum run_tty {
 };
 
 struct run_options {
-    struct common_options common;
+    struct output_options output;
     const char *template;
     const char *runtime;
     const char *workdir;

@@ -170,8 +170,7 @@ static void processes_are_listed(void)
     HOLT("ps", "s1", "-aq");
     CHECK_SEEN(0, "p1\np2\np3\np4\np5\n", "");
     HOLT("ps", "s1", "--json");
-    CHECK(seen.status == 0 && strncmp(seen.out, "[\n", 2) == 0 &&
-              strstr(seen.out, "\"id\": \"p1\""),
+    CHECK(seen.status == 0 && strncmp(seen.out, "[{", 2) == 0 && strstr(seen.out, "\"id\":\"p1\""),
           "(%s)", seen.out);
     check_heard("ProcessService/List {\"sandboxId\":\"s1\"}\n"
                 "ProcessService/List {\"sandboxId\":\"s1\",\"tag\":\"x\"}\n"

@@ -259,10 +259,10 @@ static void sandboxes_are_listed(void)
                 "SandboxService/List {\"labels\":{\"a\":\"b\",\"c\":\"d\"}}\n"
                 "SandboxService/List {}\n");
     HOLT("inspect", "s1");
-    CHECK_SEEN(0, "{\n  \"id\": \"sb-1\",\n  \"spaceUsed\": \"7\"\n}\n", "");
+    CHECK_SEEN(0, "{\"id\":\"sb-1\",\"spaceUsed\":\"7\"}\n", "");
     check_heard("SandboxService/Get {\"sandboxId\":\"s1\"}\n");
     HOLT("inspect", "s1", "gone");
-    CHECK_SEEN(3, "[\n  {\n    \"id\": \"sb-1\",\n    \"spaceUsed\": \"7\"\n  }\n]\n",
+    CHECK_SEEN(3, "[{\"id\":\"sb-1\",\"spaceUsed\":\"7\"}]\n",
                "holt: no sandbox 'gone'\n      look around\n");
     check_heard("SandboxService/Get {\"sandboxId\":\"s1\"}\n"
                 "SandboxService/Get {\"sandboxId\":\"gone\"}\n");
@@ -281,7 +281,7 @@ static void turns_and_snapshots_are_named(void)
                "before     named     -  turn-0001  -        1.5 MiB\n",
                "");
     HOLT("snapshots", "s1", "-o", "json");
-    CHECK(seen.status == 0 && strstr(seen.out, "\"base\": \"turn-0001\""));
+    CHECK(seen.status == 0 && strstr(seen.out, "\"base\":\"turn-0001\""));
     HOLT("snapshots", "rm", "s1", "before", "turn-0001");
     CHECK_SEEN(0, "", "");
     check_heard("SnapshotService/TurnComplete {\"sandboxId\":\"s1\"}\n"
