@@ -177,13 +177,18 @@ static int make_identity(struct boot_state *b)
 }
 
 /* No memory limit covers the queue of a connection that was not accepted yet, so both the number of
- * such connections and their queues are bounded. Inside, /proc/sys is read-only. */
+ * such connections and their queues are bounded; nor datagrams that are kept for their time stamps,
+ * which a control message can ask for. Inside, /proc/sys is read-only. */
 static int limit_queues(struct boot_state *b)
 {
     int r = file_write_at(AT_FDCWD, "/proc/sys/net/core/somaxconn", "128");
 
     (void)b;
-    return r < 0 ? r : file_write_at(AT_FDCWD, "/proc/sys/net/ipv4/tcp_rmem", "4096 65536 1048576");
+    if (r == 0)
+        r = file_write_at(AT_FDCWD, "/proc/sys/net/ipv4/tcp_rmem", "4096 65536 1048576");
+    if (r == 0)
+        r = file_write_at(AT_FDCWD, "/proc/sys/net/core/tstamp_allow_data", "0");
+    return r == -ENOENT ? 0 : r; /* an older kernel has one for all namespaces: holtd sets it */
 }
 
 static int bring_up_loopback(struct boot_state *b)

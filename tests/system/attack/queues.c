@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* usage: queues ring|udp|tcp|raw|netlink|usersock|unix|unaccepted|errors [SOCKETS]
+/* usage: queues ring|udp|tcp|raw|netlink|usersock|unix|unaccepted|errors|stamps [SOCKETS]
  * Fills the queues of as many sockets as it gets, and prints how many MiB the kernel holds for
  * them. "ring" maps packet rings instead. An error is printed by its name if there is no first
  * socket. */
@@ -14,6 +14,7 @@
 #include <net/ethernet.h>
 #include <netinet/ip.h>
 #include <poll.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,6 +233,36 @@ static long long take_errors(long n)
     return (long long)held_bytes(fd, SK_MEMINFO_RMEM_ALLOC);
 }
 
+/* Sent datagrams that are kept for their time stamps, which each asks for itself. */
+static long long take_stamps(long n)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET,
+                                   .sin_port = htons(9),
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    static char data[60000];
+    struct iovec part = { data, sizeof(data) };
+    char control[CMSG_SPACE(sizeof(uint32_t))] = { 0 };
+    struct msghdr message = { .msg_name = &address,
+                              .msg_namelen = sizeof(address),
+                              .msg_iov = &part,
+                              .msg_iovlen = 1,
+                              .msg_control = control,
+                              .msg_controllen = sizeof(control) };
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+    (void)n;
+    if (fd < 0)
+        return -errno;
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SO_TIMESTAMPING;
+    header->cmsg_len = CMSG_LEN(sizeof(uint32_t));
+    *(uint32_t *)(void *)CMSG_DATA(header) = SOF_TIMESTAMPING_TX_SOFTWARE;
+    for (int i = 0; i < SENDS; i++)
+        (void)sendmsg(fd, &message, MSG_DONTWAIT);
+    return (long long)held_bytes(fd, SK_MEMINFO_RMEM_ALLOC);
+}
+
 static const struct {
     const char *name;
     long long (*take)(long n);
@@ -240,7 +271,7 @@ static const struct {
     { "tcp", take_tcp },         { "raw", take_raw },
     { "netlink", take_netlink }, { "usersock", take_usersock },
     { "unix", take_unix },       { "unaccepted", take_unaccepted },
-    { "errors", take_errors },
+    { "errors", take_errors },   { "stamps", take_stamps },
 };
 
 int main(int argc, char **argv)
