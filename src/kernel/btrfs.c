@@ -53,18 +53,20 @@ int btrfs_resize(int fd, uint64_t bytes)
     return errno_result(ioctl(fd, BTRFS_IOC_RESIZE, &args));
 }
 
-/* Only sysfs tells it; 0 where there is none. */
-static uint64_t promised_read(const unsigned char fsid[static BTRFS_FSID_SIZE])
+/* Reads a number below the filesystem's directory in sysfs. */
+static int sysfs_read(const unsigned char fsid[static BTRFS_FSID_SIZE], const char *name,
+                      uint64_t *ret)
 {
-    static const char *const format = "/sys/fs/btrfs/%.8s-%.4s-%.4s-%.4s-%.12s/allocation/data/"
-                                      "bytes_may_use";
-    char digits[HEX_SIZE(BTRFS_FSID_SIZE)], path[128];
+    char digits[HEX_SIZE(BTRFS_FSID_SIZE)], path[160];
     long long value = 0;
+    int r;
 
     hex_encode(fsid, BTRFS_FSID_SIZE, digits);
-    (void)snprintf(path, sizeof(path), format, digits, digits + 8, digits + 12, digits + 16,
-                   digits + 20);
-    return file_read_number_at(AT_FDCWD, path, &value) == 0 && value > 0 ? (uint64_t)value : 0;
+    (void)snprintf(path, sizeof(path), "/sys/fs/btrfs/%.8s-%.4s-%.4s-%.4s-%.12s/%s", digits,
+                   digits + 8, digits + 12, digits + 16, digits + 20, name);
+    r = file_read_number_at(AT_FDCWD, path, &value);
+    *ret = r == 0 && value > 0 ? (uint64_t)value : 0;
+    return r;
 }
 
 int btrfs_sizes(int fd, uint64_t *ret_bytes, uint64_t *ret_promised)
@@ -75,7 +77,7 @@ int btrfs_sizes(int fd, uint64_t *ret_bytes, uint64_t *ret_promised)
     if (ioctl(fd, BTRFS_IOC_FS_INFO, &info) < 0 || ioctl(fd, BTRFS_IOC_DEV_INFO, &device) < 0)
         return -errno;
     *ret_bytes = device.total_bytes;
-    *ret_promised = promised_read(info.fsid);
+    (void)sysfs_read(info.fsid, "allocation/data/bytes_may_use", ret_promised);
     return 0;
 }
 
@@ -122,11 +124,6 @@ int btrfs_subvolume_remove(int dir_fd, const char *name)
         return -ENAMETOOLONG;
     memcpy(args.name, name, strlen(name) + 1);
     return errno_result(ioctl(dir_fd, BTRFS_IOC_SNAP_DESTROY, &args));
-}
-
-int btrfs_sync(int fd)
-{
-    return errno_result(ioctl(fd, BTRFS_IOC_SYNC));
 }
 
 static struct btrfs_ioctl_search_key quota_key(uint64_t object, uint32_t type)
@@ -224,6 +221,27 @@ int btrfs_group_usage(int fd, uint64_t group, uint64_t *ret_bytes)
     r = item_read(fd, &key, &info, sizeof(info));
     if (r == 0)
         *ret_bytes = le64toh(info.rfer);
+    return r;
+}
+
+int btrfs_group_charge(int fd, uint64_t group, uint64_t *ret_bytes)
+{
+    struct btrfs_ioctl_fs_info_args info = { .max_id = 0 };
+    uint64_t written = 0, promised = 0;
+    char name[64];
+    int r;
+
+    if (ioctl(fd, BTRFS_IOC_FS_INFO, &info) < 0)
+        return -errno;
+    (void)snprintf(name, sizeof(name), "qgroups/%" PRIu64 "_%" PRIu64 "/referenced",
+                   group / group_level, group & group_mask);
+    r = sysfs_read(info.fsid, name, &written);
+    if (r < 0)
+        return r;
+    (void)snprintf(name, sizeof(name), "qgroups/%" PRIu64 "_%" PRIu64 "/rsv_data",
+                   group / group_level, group & group_mask);
+    r = sysfs_read(info.fsid, name, &promised);
+    *ret_bytes = written + promised;
     return r;
 }
 

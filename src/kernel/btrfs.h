@@ -32,9 +32,6 @@ int btrfs_snapshot_make(const struct btrfs_snapshot *snapshot);
  * btrfs, -EINVAL if name is not a subvolume. */
 int btrfs_subvolume_remove(int dir_fd, const char *name);
 
-/* Writes out everything, so that the usage of groups is current. */
-int btrfs_sync(int fd);
-
 /* Makes the filesystem, which has one device, this large, at most as large as the device. -ENOSPC
  * if what it has does not fit. */
 int btrfs_resize(int fd, uint64_t bytes);
@@ -56,7 +53,13 @@ uint64_t btrfs_group(uint64_t number);
 
 int btrfs_group_make(int fd, uint64_t group); /* -EEXIST */
 int btrfs_group_limit(int fd, uint64_t group, uint64_t bytes);
-int btrfs_group_usage(int fd, uint64_t group, uint64_t *ret_bytes); /* -ENOENT */
+
+/* Reads what the group was charged with at the last commit. -ENOENT if there is no such group. */
+int btrfs_group_usage(int fd, uint64_t group, uint64_t *ret_bytes);
+
+/* Reads what the kernel compares with the limit: what is written and what writers were promised.
+ * Removed files count until the next commit. Needs sysfs and causes no commit. */
+int btrfs_group_charge(int fd, uint64_t group, uint64_t *ret_bytes);
 
 /* Removes the groups of members that no longer exist and are charged with nothing. */
 int btrfs_group_prune(int fd, uint64_t group);
