@@ -127,21 +127,29 @@ static bool has_room(long long used, long long limit, long long room)
     return used < 0 || limit < 0 || used <= limit - room;
 }
 
+/* Returns the memory of all sandboxes without file cache. */
+static uint64_t memory_used(struct cgroup_root *root)
+{
+    struct cgroup_usage usage;
+
+    cgroup_read_usage(root, ".", ".", &usage);
+    return usage.memory_bytes;
+}
+
 static int memory_check(struct cgroup_root *root, struct err *err)
 {
     const long long room = (long long)(ROOM_MEMORY_MIB * MIB);
     long long limit = room_read(root, ROOM_MEMORY_LIMIT);
-    struct cgroup_usage usage;
+    uint64_t used;
 
     if (has_room(room_read(root, ROOM_MEMORY_USED), limit, room))
         return 0;
-    /* Most of it may be file cache, but to know that takes far longer. */
-    cgroup_read_usage(root, ".", ".", &usage);
-    if (has_room((long long)usage.memory_bytes, limit, room))
+    used = memory_used(root); /* not read at first: it takes far longer */
+    if (has_room((long long)used, limit, room))
         return 0;
     return err_refuse(err, CAUSE_CAPACITY_EXCEEDED,
-                      "out of memory: sandboxes have %" PRIu64 " of %lld MiB",
-                      usage.memory_bytes / MIB, limit >> 20);
+                      "out of memory: sandboxes have %" PRIu64 " of %lld MiB", used / MIB,
+                      limit >> 20);
 }
 
 static int pids_check(const struct cgroup_root *root, struct err *err)
@@ -159,11 +167,12 @@ void cgroup_root_read_total(struct cgroup_root *root, enum cgroup_limit limit,
 {
     bool is_memory = limit == CGROUP_LIMIT_MEMORY;
     long long max = room_read(root, is_memory ? ROOM_MEMORY_LIMIT : ROOM_PIDS_LIMIT);
-    struct cgroup_usage usage;
+    long long pids = is_memory ? 0 : room_read(root, ROOM_PIDS_USED);
 
-    cgroup_read_usage(root, ".", ".", &usage);
-    *ret = (struct cgroup_total){ .used = is_memory ? usage.memory_bytes : usage.pids,
-                                  .max = max > 0 && max < LLONG_MAX ? (uint64_t)max : 0 };
+    *ret = (struct cgroup_total){
+        .used = is_memory ? memory_used(root) : (uint64_t)(pids > 0 ? pids : 0),
+        .max = max > 0 && max < LLONG_MAX ? (uint64_t)max : 0,
+    };
     ret->is_full = !has_room((long long)ret->used, max,
                              is_memory ? (long long)(ROOM_MEMORY_MIB * MIB) : ROOM_PIDS);
 }
