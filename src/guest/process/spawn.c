@@ -225,7 +225,8 @@ pid_t spawn_start(const struct spawn *spawn, enum failed_step *ret_step)
         .exit_signal = SIGCHLD,
         .cgroup = spawn->cgroup_fd >= 0 ? (uint64_t)spawn->cgroup_fd : 0,
     };
-    pid_t pid = vclone(&args, child_main, &child);
+    /* Processes of the sandbox can stop the child as soon as it exists. */
+    pid_t pid = vclone_bounded(&args, child_main, &child);
 
     *ret_step = FAILED_SETUP;
     if (pid < 0)

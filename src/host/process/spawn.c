@@ -106,6 +106,11 @@ void process_explain_failure(const struct message_failed *failed, char *into, si
         (void)snprintf(into, size, "no such user in the sandbox");
     else if (failed->step == FAILED_SETUP && failed->errnum == EAGAIN)
         (void)snprintf(into, size, "out of processes: the limit of the sandbox or host is reached");
+    else if (failed->step == FAILED_SETUP && failed->errnum == EINTR)
+        (void)snprintf(into, size,
+                       "a process in the sandbox kept it stopped (SIGSTOP) before its command ran");
+    else if (failed->step == FAILED_SETUP && failed->errnum == ETIMEDOUT)
+        (void)snprintf(into, size, "its command could not be executed within 30 s");
     else if (failed->step == FAILED_SETUP && failed->errnum == ENOMEM)
         (void)snprintf(into, size, "out of memory: the limit of the sandbox or host is reached");
     else

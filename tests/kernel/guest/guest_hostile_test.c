@@ -240,6 +240,104 @@ static void frames_may_come_byte_by_byte(void)
     end(&guest);
 }
 
+static void write_group(int group_fd, const char *name, const char *text)
+{
+    cleanup_close int fd = openat(group_fd, name, O_WRONLY | O_CLOEXEC);
+
+    CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text), "(%s: %s)", name,
+          strerror(errno));
+}
+
+/* Waits for the first process of the group. */
+static pid_t process_of_group(int group_fd)
+{
+    char text[64];
+    ssize_t n = 0;
+
+    while (n == 0) {
+        cleanup_close int fd = openat(group_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+
+        CHECK(fd >= 0, "(%s)", strerror(errno));
+        n = read(fd, text, sizeof(text) - 1);
+        CHECK(n >= 0);
+    }
+    text[n] = '\0';
+    return (pid_t)strtol(text, NULL, 10);
+}
+
+/* Sends a spawn whose child is frozen as soon as it exists, and returns its pid. */
+static pid_t spawn_frozen(struct guest *guest, uint32_t id, const char *text, int *ret_group_fd)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(FRAME_FROM_DAEMON_MAX);
+    struct err err = { 0 };
+    char name[16];
+
+    (void)snprintf(name, sizeof(name), "p%u", id);
+    CHECK_OK(
+        cgroup_open_child(world.cgroups, guest->started.id, name, FIRST_UID, ret_group_fd, &err),
+        &err);
+    write_group(*ret_group_fd, "cgroup.freeze", "1");
+    CHECK(message_put_spawn(&out, id, 1, SHELL(text)) == 0);
+    send_bytes(guest, out.data, out.len, ret_group_fd, 1);
+    return process_of_group(*ret_group_fd);
+}
+
+/* Every process in a sandbox can send the signal at this moment. */
+static void a_child_that_is_stopped_before_its_exec_goes_on(void)
+{
+    cleanup_with(seen_done) struct seen seen = SEEN_INIT;
+    cleanup_close int group_fd = -EBADF;
+    struct guest guest = start();
+    pid_t pid = spawn_frozen(&guest, 1, "echo went on", &group_fd);
+
+    CHECK(kill(pid, SIGSTOP) == 0);
+    write_group(group_fd, "cgroup.freeze", "0");
+    (void)expect(&guest, FRAME_STARTED, 1);
+    read_to_end(&guest, 1, &seen);
+    check_text(&seen, STREAM_STDOUT, "went on\n");
+    end(&guest);
+}
+
+/* Returns the letter of ps; 'X' when there is no such process. */
+static char state_of(pid_t pid)
+{
+    char path[32], state = 'X';
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    file = fopen(path, "re");
+    if (file) {
+        CHECK(fscanf(file, "%*d (%*[^)]) %c", &state) == 1);
+        (void)fclose(file);
+    }
+    return state;
+}
+
+/* Stops the child again whenever holt-init continues it. It is frozen in between, so that it comes
+ * no further, however the threads are scheduled. */
+static void a_child_that_is_always_stopped_holds_up_nothing(void)
+{
+    cleanup_close int group_fd = -EBADF;
+    struct guest guest = start();
+    pid_t pid = spawn_frozen(&guest, 1, "true", &group_fd);
+    struct message_failed failed;
+    struct frame frame;
+
+    while (kill(pid, SIGSTOP) == 0 && state_of(pid) != 'X') {
+        write_group(group_fd, "cgroup.freeze", "0");
+        while (state_of(pid) != 'T' && state_of(pid) != 'X')
+            continue;
+        write_group(group_fd, "cgroup.freeze", "1");
+        while (state_of(pid) == 'T')
+            (void)usleep(1000);
+    }
+    frame = expect(&guest, FRAME_FAILED, 1);
+    CHECK(message_get_failed(&frame, &failed));
+    CHECK(failed.step == FAILED_SETUP && failed.errnum == EINTR, "(%s)", failed.text);
+    check_run(&guest, 2, "echo alive", "alive\n");
+    end(&guest);
+}
+
 static void an_idle_guest_is_small(void)
 {
     struct guest guest = start();
@@ -256,6 +354,8 @@ static void all(void)
     RUN_CLEAN(input_beyond_the_window_ends_the_connection);
     RUN_CLEAN(a_malformed_spawn_starts_nothing);
     RUN_CLEAN(frames_may_come_byte_by_byte);
+    RUN_CLEAN(a_child_that_is_stopped_before_its_exec_goes_on);
+    RUN_CLEAN(a_child_that_is_always_stopped_holds_up_nothing);
     RUN_CLEAN(an_idle_guest_is_small);
     world_close();
 }
