@@ -16,7 +16,7 @@ static const char *const type_names[ENTRY_TYPES] = {
     [ENTRY_BLOCK_DEVICE] = "block-device",
 };
 
-static enum entry_type type_of(mode_t mode)
+enum entry_type entry_type_of(mode_t mode)
 {
     switch (mode & S_IFMT) {
     case S_IFREG:
@@ -42,7 +42,7 @@ struct file_entry entry_of(const char *path, const struct stat *st)
 {
     return (struct file_entry){
         .path = path,
-        .type = type_of(st->st_mode),
+        .type = entry_type_of(st->st_mode),
         .mode = (uint32_t)st->st_mode & 07777,
         .uid = st->st_uid,
         .gid = st->st_gid,

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum entry_type {
     ENTRY_NONE,
@@ -45,6 +46,9 @@ struct file_entry {
     const char *meta;     /* names and values alternating, each with its NUL; NULL: not requested */
     size_t meta_len;
 };
+
+/* Returns the type that the bits of S_IFMT stand for; ENTRY_NONE for none that is known. */
+enum entry_type entry_type_of(mode_t mode);
 
 /* Converts a stat result; path is referenced, not copied. */
 struct file_entry entry_of(const char *path, const struct stat *st);

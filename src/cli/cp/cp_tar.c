@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Trees as tar archives on standard input and output. libarchive is loaded only here: linked, it
- * would slow every start of the command down. */
+/* Trees as tar archives on standard input and output. libarchive is loaded at need. */
 #include <archive.h>
 #include <archive_entry.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
@@ -12,6 +10,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/files/file_entry.h"
+#include "base/library.h"
 #include "cli/core/report.h"
 #include "cli/cp/cp.h"
 #include "holt.h"
@@ -59,34 +59,21 @@ enum { BLOCK_BYTES = 128 << 10 };
     FUNCTION(archive_write_open_fd)                                                                \
     FUNCTION(archive_write_set_format_pax)
 
-#define FUNCTION_MEMBER(name) __typeof__(name) *name;
-#define FUNCTION_ROW(name) { #name, offsetof(struct functions, name) },
+#define ROW(name) LIBRARY_ROW(struct functions, name)
 
 struct functions {
-    FUNCTIONS(FUNCTION_MEMBER)
+    FUNCTIONS(LIBRARY_MEMBER)
 };
 
-static const struct {
-    const char *name;
-    size_t offset;
-} function_rows[] = { FUNCTIONS(FUNCTION_ROW) };
+static const struct library_row function_rows[] = { FUNCTIONS(ROW) };
 
 static struct functions call;
 
 static int functions_load(void)
 {
-    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    const char *problem = library_load(LIBRARY, function_rows, ARRAY_SIZE(function_rows), &call);
 
-    if (!library)
-        return report("a tar stream needs libarchive: %s", dlerror());
-    for (size_t i = 0; i < ARRAY_SIZE(function_rows); i++) {
-        void *found = dlsym(library, function_rows[i].name);
-
-        if (!found)
-            return report("%s has no %s", LIBRARY, function_rows[i].name);
-        memcpy((char *)&call + function_rows[i].offset, &found, sizeof(found));
-    }
-    return 0;
+    return problem ? report("a tar stream needs libarchive: %s", problem) : 0;
 }
 
 /* --- to standard output ----------------------------------------------------------------------- */
@@ -278,22 +265,6 @@ static int in_data(struct tar_in *in)
     return r == ARCHIVE_EOF ? 0 : -EBADMSG;
 }
 
-static enum entry_type in_type(struct archive_entry *header)
-{
-    if (call.archive_entry_hardlink(header))
-        return ENTRY_FILE;
-    switch (call.archive_entry_filetype(header)) {
-    case S_IFREG:
-        return ENTRY_FILE;
-    case S_IFDIR:
-        return ENTRY_DIRECTORY;
-    case S_IFLNK:
-        return ENTRY_LINK;
-    default:
-        return ENTRY_NONE;
-    }
-}
-
 static int in_entry(struct tar_in *in, struct archive_entry *header)
 {
     char path[ENTRY_PATH_MAX + 1], same_as[ENTRY_PATH_MAX + 1] = "";
@@ -303,13 +274,13 @@ static int in_entry(struct tar_in *in, struct archive_entry *header)
 
     name = call.archive_entry_pathname(header);
     link = call.archive_entry_symlink(header);
-    entry.type = in_type(header);
+    entry.type = hard ? ENTRY_FILE : entry_type_of(call.archive_entry_filetype(header));
     r = name ? path_clean(name, path) : -EBADMSG;
     if (r == 0 && hard)
         r = path_clean(hard, same_as);
     if (r < 0 || path[0] == '\0')
         return r;
-    if (entry.type == ENTRY_NONE) {
+    if (entry.type != ENTRY_FILE && entry.type != ENTRY_DIRECTORY && entry.type != ENTRY_LINK) {
         cp_trouble(in->cp, path, "it is not a file, directory or symbolic link");
         return 0;
     }

@@ -2,7 +2,6 @@
 #include "client/transport/tls.h"
 
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -15,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/library.h"
 #include "base/lock.h"
 #include "base/xalloc.h"
 #include "client/error.h"
@@ -62,20 +62,15 @@ enum {
     FUNCTION(X509_VERIFY_PARAM_set1_ip_asc)                                                        \
     FUNCTION(X509_verify_cert_error_string)
 
-#define FUNCTION_MEMBER(name) __typeof__(name) *name;
-#define FUNCTION_ROW(name) { #name, offsetof(struct functions, name) },
+#define ROW(name) LIBRARY_ROW(struct functions, name)
 
 struct functions {
-    FUNCTIONS(FUNCTION_MEMBER)
+    FUNCTIONS(LIBRARY_MEMBER)
 };
 
-static const struct {
-    const char *name;
-    size_t offset;
-} function_rows[] = { FUNCTIONS(FUNCTION_ROW) };
+static const struct library_row function_rows[] = { FUNCTIONS(ROW) };
 
 struct tls {
-    void *library;
     struct functions call;
     SSL_CTX *context;
 };
@@ -94,18 +89,10 @@ struct tls_session {
 
 static int functions_load(struct tls *tls, struct holt_error *error)
 {
-    tls->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (!tls->library)
-        return error_set(error, "unimplemented", "https needs OpenSSL: %s", dlerror());
-    for (size_t i = 0; i < ARRAY_SIZE(function_rows); i++) {
-        void *found = dlsym(tls->library, function_rows[i].name);
+    const char *problem =
+        library_load(LIBRARY, function_rows, ARRAY_SIZE(function_rows), &tls->call);
 
-        if (!found)
-            return error_set(error, "unimplemented", "%s has no %s", LIBRARY,
-                             function_rows[i].name);
-        memcpy((char *)&tls->call + function_rows[i].offset, &found, sizeof(found));
-    }
-    return 0;
+    return problem ? error_set(error, "unimplemented", "https needs OpenSSL: %s", problem) : 0;
 }
 
 static const char *last_reason(const struct functions *call)
