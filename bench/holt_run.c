@@ -61,7 +61,7 @@ static void expect_success(const struct sample *sample)
     const json_t *ended = json_object_get(message, "ended");
     const char *outcome = json_string_value(json_object_get(ended, "outcome"));
 
-    if (!outcome || strcmp(outcome, "OUTCOME_EXITED") != 0 ||
+    if (!outcome || strcmp(outcome, "exited") != 0 ||
         json_integer_value(json_object_get(ended, "exitCode")) != 0)
         errx(1, "the command did not end well: %s", sample->last);
     json_decref(message);

@@ -138,7 +138,7 @@ static void change(struct bench *bench)
     (void)snprintf(count, sizeof(count), "count=%ld", bench->changed_kib / 1024);
     process = json_pack("{s:[s,s,s,s,s]}", "args", "/bin/dd", "if=/dev/zero", of, block, count);
     stream = start(bench->holt, bench->name, process);
-    if (!read_until(stream, "\"OUTCOME_EXITED\""))
+    if (!read_until(stream, "\"exited\""))
         errx(1, "dd did not end well");
     (void)read_until(stream, NULL);
     holt_stream_close(stream);

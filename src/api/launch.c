@@ -64,7 +64,7 @@ static enum msg_readiness readiness_message(enum readiness readiness)
     static const enum msg_readiness messages[] = {
         [SERVICE_READY] = MSG_READINESS_READY,
         [SERVICE_STARTING] = MSG_READINESS_STARTING,
-        [SERVICE_ENDED] = MSG_READINESS_ENDED,
+        [SERVICE_ENDED] = MSG_READINESS_ENDED_EARLY,
     };
 
     return messages[readiness];

@@ -179,6 +179,12 @@ static void words_format(const struct schema_enum *names, char ret[WORDS_TEXT_MA
                                     names->names[i]);
 }
 
+static bool is_enum_name(const struct schema_enum *names, size_t number, const char *text)
+{
+    return (names->names[number] && strcmp(names->names[number], text) == 0) ||
+           (names->others && names->others[number] && strcmp(names->others[number], text) == 0);
+}
+
 /* A name or its number. A reply may have a name that is newer than this program: that is 0. */
 static int enum_get(const struct decoder *decoder, const struct schema_field *field, int *ret,
                     const json_t *value, struct err *err)
@@ -194,7 +200,7 @@ static int enum_get(const struct decoder *decoder, const struct schema_field *fi
     if (!json_is_string(value))
         return wrong_type(field, "text", err);
     for (size_t i = 0; i < names->count; i++) {
-        if (names->names[i] && strcmp(names->names[i], json_string_value(value)) == 0) {
+        if (is_enum_name(names, i, json_string_value(value))) {
             *ret = (int)i;
             return 0;
         }

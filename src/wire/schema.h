@@ -115,7 +115,8 @@ struct schema {
 };
 
 struct schema_enum {
-    const char *const *names; /* by number; NULL where there is none */
+    const char *const *names;  /* by number; NULL where there is none */
+    const char *const *others; /* names that are also read, by number; NULL: none */
     size_t count;
 };
 

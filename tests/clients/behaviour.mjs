@@ -129,7 +129,7 @@ function sameButDefaults(wire, canonical, where) {
   for (const [key, value] of Object.entries(wire)) {
     const isDefault = ["", 0, false, "0", null].includes(value) || (typeof value === "object" && Object.keys(value).length === 0);
     if (canonical?.[key] === undefined && isDefault) continue;
-    if (canonical?.[key] === undefined && /_(UNSPECIFIED|NO)$/.test(value)) continue;
+    if (canonical?.[key] === undefined && ["none", "no", "unknown"].includes(value)) continue;
     sameButDefaults(value, canonical?.[key], `${where}.${key}`);
   }
 }
@@ -171,7 +171,7 @@ await claim("requests_may_be_any_json_that_proto3_allows", async () => {
   const output = await all(holt.process.attach({ sandboxId, processId: process.id }));
   assert.deepEqual(Buffer.concat(output.filter((each) => each.event.case === "stdout").map((each) => each.event.value)),
     Buffer.from("fbfffbfffbfffbff", "hex"));
-  for (const restart of ["RESTART_NO", 0])
+  for (const restart of ["no", "RESTART_NO", 0]) // the second is that of earlier versions
     await ok("ProcessService/Launch", { sandboxId, process: { args: ["true"] }, restart });
 });
 

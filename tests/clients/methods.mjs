@@ -95,7 +95,7 @@ await claim("a_run_streams_bytes_and_its_outcome", async () => {
   assert.deepEqual(out, Buffer.from([0xc3, 0xa9, 0, 0xff]));
   assert.equal(text(messages, "stderr"), "no\n");
   const { ended } = { ended: messages.at(-1).event.value };
-  assert.equal(ended.outcome, Outcome.EXITED);
+  assert.equal(ended.outcome, Outcome.exited);
   assert.equal(ended.exitCode, 7);
   assert.equal(ended.stdoutBytes, 4n);
 });
@@ -105,7 +105,7 @@ await claim("an_exec_streams_and_joins_by_its_key", async () => {
   const first = await all(holt.process.exec(request)), second = await all(holt.process.exec(request));
   for (const messages of [first, second]) {
     assert.equal(text(messages, "stdout"), "hi\n");
-    assert.equal(messages.at(-1).event.value.outcome, Outcome.SIGNALED);
+    assert.equal(messages.at(-1).event.value.outcome, Outcome.signaled);
     assert.equal(messages.at(-1).event.value.signal, 9);
   }
   assert.equal(second[0].event.value.joined, true);
@@ -114,12 +114,12 @@ await claim("an_exec_streams_and_joins_by_its_key", async () => {
 
 await claim("a_process_is_started_fed_and_waited_for", async () => {
   const process = await start("cat; exit 3", { stdin: true, tag: "cat" });
-  assert.equal(process.state, ProcessState.RUNNING);
+  assert.equal(process.state, ProcessState.running);
   await holt.process.sendInput({ sandboxId, processId: process.id, data: Buffer.from("fed\xff", "latin1"), eof: true });
   const { ended } = await holt.process.wait({ sandboxId, processId: process.id });
   assert.equal(ended.exitCode, 3);
   const got = (await holt.process.get({ sandboxId, processId: process.id })).process;
-  assert.equal(got.state, ProcessState.ENDED);
+  assert.equal(got.state, ProcessState.ended);
   assert.equal(got.stdout.total, 4n);
   assert.ok(timestampDate(got.endedAt) >= timestampDate(got.startedAt));
   assert.deepEqual((await holt.process.list({ sandboxId, tag: "cat" })).processes.map((each) => each.id), [process.id]);
@@ -143,7 +143,7 @@ await claim("what_is_not_kept_is_told_as_a_gap", async () => {
   await holt.process.wait({ sandboxId, processId: process.id });
   const messages = await all(holt.process.attach({ sandboxId, processId: process.id }));
   const gap = messages.find((each) => each.event.case === "gap").event.value;
-  assert.equal(gap.stream, Stream.STDOUT);
+  assert.equal(gap.stream, Stream.stdout);
   const bytes = messages.filter((each) => each.event.case === "stdout").reduce((sum, each) => sum + each.event.value.length, 0);
   assert.equal(BigInt(bytes) + gap.missing, 40000000n);
 });
@@ -164,11 +164,11 @@ await claim("a_signal_and_a_new_size_arrive", async () => {
 
 await claim("a_service_and_a_forward_have_addresses", async () => {
   const { process, readiness } = await holt.process.launch({
-    sandboxId, process: { args: ["python3", "-m", "http.server", "8000"] }, port: 8000, restart: Restart.ON_FAILURE,
+    sandboxId, process: { args: ["python3", "-m", "http.server", "8000"] }, port: 8000, restart: Restart.on_failure,
     ready: { httpPath: "/", timeoutMs: 60000n },
   });
-  assert.equal(readiness, Readiness.READY);
-  assert.equal(process.restart, Restart.ON_FAILURE);
+  assert.equal(readiness, Readiness.ready);
+  assert.equal(process.restart, Restart.on_failure);
   assert.equal((await fetch(`http://${process.address}/`)).status, 200);
   const over = new AbortController();
   for await (const forward of holt.port.forward({ sandboxId, port: 8000 }, { signal: over.signal })) {

@@ -12,7 +12,7 @@
 void end_fill(struct holt_end *end, const struct msg_ended *message)
 {
     static const enum holt_outcome outcomes[] = {
-        [MSG_OUTCOME_UNSPECIFIED] = HOLT_OUTCOME_UNKNOWN,
+        [MSG_OUTCOME_UNKNOWN] = HOLT_OUTCOME_UNKNOWN,
         [MSG_OUTCOME_EXITED] = HOLT_EXITED,
         [MSG_OUTCOME_SIGNALED] = HOLT_SIGNALED,
         [MSG_OUTCOME_TIMED_OUT] = HOLT_TIMED_OUT,
@@ -22,7 +22,7 @@ void end_fill(struct holt_end *end, const struct msg_ended *message)
         [MSG_OUTCOME_NOT_STARTED] = HOLT_NOT_STARTED,
     };
     static const char *const killers[] = {
-        [MSG_KILLED_BY_UNSPECIFIED] = "",  [MSG_KILLED_BY_USER] = "USER",
+        [MSG_KILLED_BY_NONE] = "",         [MSG_KILLED_BY_USER] = "USER",
         [MSG_KILLED_BY_CLIENT] = "CLIENT", [MSG_KILLED_BY_ROLLBACK] = "ROLLBACK",
         [MSG_KILLED_BY_STOP] = "STOP",     [MSG_KILLED_BY_DESTROY] = "DESTROY",
         [MSG_KILLED_BY_QUOTA] = "QUOTA",
@@ -120,7 +120,7 @@ static int launched_fill(void *result, const void *message, struct holt_error *e
     info->is_joined = reply->joined;
     info->is_ready = reply->readiness == MSG_READINESS_READY;
     info->unready_reason = reply->reason;
-    info->has_ended_unready = reply->readiness == MSG_READINESS_ENDED;
+    info->has_ended_unready = reply->readiness == MSG_READINESS_ENDED_EARLY;
     return 0;
 }
 

@@ -326,7 +326,7 @@ def process_calls(call):
     call("list the long", "ProcessService/List", sandboxId="plain", tag="long")
     service = call("launch", "ProcessService/Launch", sandboxId="plain", process={**shell(
         "exec python3 -m http.server 8000 --bind 127.0.0.1 >/dev/null 2>&1"), "tag": "service"}, port=8000,
-        restart="RESTART_ON_FAILURE", ready={"httpPath": "/", "timeoutMs": "60000"})["process"]["id"]
+        restart="on_failure", ready={"httpPath": "/", "timeoutMs": "60000"})["process"]["id"]
     call("launch without a port", "ProcessService/Launch", sandboxId="plain", process=shell("true"), ready={})
     call("launch by number", "ProcessService/Launch", sandboxId="plain", process=shell("sleep 60"), restart=2)
     call("launch with a terminal", "ProcessService/Launch", sandboxId="plain", restart="RESTART_ALWAYS",

@@ -265,23 +265,23 @@ int stub_process_next(struct process *process, int watch_fd, void *data, size_t 
 #define P2 S1 ",\"processId\":\"p2\""
 #define SH "\"process\":{\"args\":[\"sh\",\"-c\",\"x\"]}"
 
-#define NO_SERVICE ",\"port\":0,\"restart\":\"RESTART_NO\",\"restarts\":0"
+#define NO_SERVICE ",\"port\":0,\"restart\":\"no\",\"restarts\":0"
 #define INFO_1                                                                                     \
     "{\"id\":\"p1\",\"args\":[\"sh\",\"-c\",\"x\"],\"argsTruncated\":false,\"cwd\":\"/"            \
     "w\",\"tag\":"                                                                                 \
-    "\"web\",\"stdin\":true,\"terminal\":false,\"state\":\"PROCESS_STATE_RUNNING\",\"pid\":7,"     \
+    "\"web\",\"stdin\":true,\"terminal\":false,\"state\":\"running\",\"pid\":7,"                   \
     "\"startedAt\":\"1970-01-01T00:00:01.000Z\",\"stdout\":{\"total\":\"900\",\"headEnd\":"        \
     "\"100\",\"tailStart\":\"800\"},\"stderr\":{\"total\":\"5\",\"headEnd\":\"5\",\"tailStart\":"  \
     "\"5\"}" NO_SERVICE "}"
 #define ENDED_WITH(out, err, truncated)                                                            \
-    "{\"outcome\":\"OUTCOME_KILLED\",\"exitCode\":137,\"signal\":9,\"reason\":\"rolled back\","    \
+    "{\"outcome\":\"killed\",\"exitCode\":137,\"signal\":9,\"reason\":\"rolled back\","            \
     "\"durationMs\":\"1500\",\"cpuMs\":\"3\",\"memoryPeakBytes\":\"4096\",\"killedBy\":"           \
-    "\"KILLED_BY_ROLLBACK\",\"stdoutBytes\":\"" out "\",\"stderrBytes\":\"" err                    \
+    "\"rollback\",\"stdoutBytes\":\"" out "\",\"stderrBytes\":\"" err                              \
     "\",\"truncated\":" truncated "}"
 #define INFO_2(args, truncated)                                                                    \
     "{\"id\":\"p2\",\"args\":[" args "],\"argsTruncated\":" truncated                              \
     ",\"cwd\":\"\",\"tag\":\"\",\"stdin\":false,\"terminal\":true,\"state\":"                      \
-    "\"PROCESS_STATE_ENDED\",\"pid\":0,\"startedAt\":\"1970-01-01T00:00:01.000Z\",\"endedAt\":"    \
+    "\"ended\",\"pid\":0,\"startedAt\":\"1970-01-01T00:00:01.000Z\",\"endedAt\":"                  \
     "\"1970-01-01T00:00:02.500Z\",\"ended\":" ENDED_WITH(                                          \
         "3", "0", "false") ",\"stdout\":{"                                                         \
                            "\"total\":\"3\",\"headEnd\":\"3\",\"tailStart\":\"3\"},\"stderr\":{"   \
@@ -349,7 +349,7 @@ static void a_joined_exec_gets_all_and_harms_nobody(void)
     CHECK_TEXT(lines.data,
                "{\"started\":{\"sandboxId\":\"sb-1\",\"processId\":\"p1\",\"joined\":true}}\n"
                "{\"stdout\":\"eHg=\"}\n"
-               "{\"gap\":{\"stream\":\"STREAM_STDOUT\",\"offset\":\"100\",\"missing\":\"700\"}}\n"
+               "{\"gap\":{\"stream\":\"stdout\",\"offset\":\"100\",\"missing\":\"700\"}}\n"
                "{\"stderr\":\"eA==\"}\n");
     CHECK(opened.from[PROCESS_OUT] == 0 && opened.follows && opened.is_flow);
     CHECK(starts == 0 && handed_back == 0);
@@ -370,7 +370,7 @@ static void an_attach_says_where_everything_is(void)
                "{\"started\":{\"sandboxId\":\"sb-1\",\"processId\":\"p1\",\"stdoutOffset\":\"98\","
                "\"stderrOffset\":\"4\"}}\n"
                "{\"offset\":\"98\",\"stdout\":\"eHg=\"}\n"
-               "{\"gap\":{\"stream\":\"STREAM_STDOUT\",\"offset\":\"100\",\"missing\":\"700\"}}\n"
+               "{\"gap\":{\"stream\":\"stdout\",\"offset\":\"100\",\"missing\":\"700\"}}\n"
                "{\"offset\":\"4\",\"stderr\":\"eA==\"}\n");
     CHECK(!opened.follows && !opened.is_flow && handed_back == 0);
     streams("ProcessService/Attach", "{" P2 ",\"follow\":true,\"flow\":true}", &lines);

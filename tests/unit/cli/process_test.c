@@ -45,11 +45,11 @@ static void serve_attach(int fd, const char *request)
     }
     event(fd, "{\"started\":{\"sandboxId\":\"s1\",\"processId\":\"p1\",\"stdoutOffset\":\"5\"}}");
     event(fd, "{\"offset\":\"5\",\"stdout\":\"b25lCg==\"}");
-    event(fd, "{\"gap\":{\"stream\":\"STREAM_STDERR\",\"offset\":\"7\",\"missing\":\"12345\"}}");
+    event(fd, "{\"gap\":{\"stream\":\"stderr\",\"offset\":\"7\",\"missing\":\"12345\"}}");
     event(fd, "{\"offset\":\"12352\",\"stderr\":\"dHdvCg==\"}");
     event(fd, "{\"stdout\":\"dGhyZWUK\",\"offset\":\"9\"}");
     if (!strstr(request, "live"))
-        event(fd, ENDED("\"outcome\":\"OUTCOME_EXITED\",\"exitCode\":6"));
+        event(fd, ENDED("\"outcome\":\"exited\",\"exitCode\":6"));
     stream_end(fd, ERR_NONE, NULL);
 }
 
@@ -57,8 +57,8 @@ static void serve_exec(int fd)
 {
     reply_stream(fd);
     event(fd, "{\"started\":{\"sandboxId\":\"s1\",\"processId\":\"p1\",\"joined\":true}}");
-    event(fd, ENDED("\"outcome\":\"OUTCOME_KILLED\",\"exitCode\":143,\"killedBy\":"
-                    "\"KILLED_BY_USER\""));
+    event(fd, ENDED("\"outcome\":\"killed\",\"exitCode\":143,\"killedBy\":"
+                    "\"user\""));
     stream_end(fd, ERR_NONE, NULL);
 }
 
@@ -70,12 +70,11 @@ static void list_fill(void)
     static const struct {
         const char *id, *rest;
     } processes[] = {
-        { "p1", "\"state\":\"PROCESS_STATE_RUNNING\",\"pid\":42,\"tag\":\"w\"" },
-        { "p2",
-          "\"ended\":{\"outcome\":\"OUTCOME_EXITED\",\"exitCode\":3},\"argsTruncated\":true" },
-        { "p3", "\"ended\":{\"outcome\":\"OUTCOME_SIGNALED\",\"signal\":11}" },
-        { "p4", "\"ended\":{\"outcome\":\"OUTCOME_KILLED\",\"killedBy\":\"KILLED_BY_ROLLBACK\"}" },
-        { "p5", "\"ended\":{\"outcome\":\"OUTCOME_TIMED_OUT\"}" },
+        { "p1", "\"state\":\"running\",\"pid\":42,\"tag\":\"w\"" },
+        { "p2", "\"ended\":{\"outcome\":\"exited\",\"exitCode\":3},\"argsTruncated\":true" },
+        { "p3", "\"ended\":{\"outcome\":\"signaled\",\"signal\":11}" },
+        { "p4", "\"ended\":{\"outcome\":\"killed\",\"killedBy\":\"rollback\"}" },
+        { "p5", "\"ended\":{\"outcome\":\"timed_out\"}" },
     };
     size_t len = (size_t)snprintf(listed, sizeof(listed), "{\"processes\":[");
 
@@ -95,7 +94,7 @@ static const struct {
     { "ProcessService/List", listed },
     { "ProcessService/Get", "{\"process\":{\"id\":\"p1\",\"args\":[\"sh\"],\"stdin\":false}}" },
     { "slow", "{\"timedOut\":true}" },
-    { "ProcessService/Wait", ENDED("\"outcome\":\"OUTCOME_EXITED\",\"exitCode\":4") },
+    { "ProcessService/Wait", ENDED("\"outcome\":\"exited\",\"exitCode\":4") },
 };
 
 static void serve_call(int fd, const char *method, const char *body, size_t len)

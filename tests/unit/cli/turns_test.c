@@ -76,7 +76,7 @@ static void serve_exec(int fd, const char *request)
     }
     event(fd, "{\"started\":{\"sandboxId\":\"s1\",\"processId\":\"p1\"}}");
     event_output(fd, "stdout", "hi\n", 3);
-    event(fd, "{\"ended\":{\"outcome\":\"OUTCOME_EXITED\",\"exitCode\":7,\"reason\":\"\"}}");
+    event(fd, "{\"ended\":{\"outcome\":\"exited\",\"exitCode\":7,\"reason\":\"\"}}");
     stream_end(fd, ERR_NONE, NULL);
 }
 

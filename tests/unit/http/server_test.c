@@ -554,10 +554,10 @@ static void a_run_streams_its_events_in_order(void)
     CHECK_TEXT(lines.data, "{\"started\":{\"sandboxId\":\"box\",\"processId\":\"p1\"}}\n"
                            "{\"stdout\":\"b29vb28=\"}\n"
                            "{\"stderr\":\"ZWVlZWU=\"}\n"
-                           "{\"ended\":{\"outcome\":\"OUTCOME_EXITED\",\"exitCode\":7,\"signal\":0,"
+                           "{\"ended\":{\"outcome\":\"exited\",\"exitCode\":7,\"signal\":0,"
                            "\"reason\":\"\",\"durationMs\":\"12\",\"cpuMs\":\"3\","
                            "\"memoryPeakBytes\":\"1099511627776\",\"killedBy\":"
-                           "\"KILLED_BY_UNSPECIFIED\",\"stdoutBytes\":\"5\",\"stderrBytes\":\"6\","
+                           "\"none\",\"stdoutBytes\":\"5\",\"stderrBytes\":\"6\","
                            "\"truncated\":true}}\n"
                            "end: {}\n");
 }
@@ -669,7 +669,7 @@ static void an_exec_streams_as_a_run_does_and_the_sandbox_stays(void)
            &lines);
     CHECK(strstr(lines.data, "{\"started\":{\"sandboxId\":\"sb-1\",\"processId\":\"p1\"}}\n"
                              "{\"stdout\":\"b29vb28=\"}\n{\"stderr\":\"ZWVlZWU=\"}\n"
-                             "{\"ended\":{\"outcome\":\"OUTCOME_EXITED\",\"exitCode\":7"),
+                             "{\"ended\":{\"outcome\":\"exited\",\"exitCode\":7"),
           "(%s)", lines.data);
     counter_wait(&sandbox_refs, 0);
     CHECK(attached == 0 && destroyed == before && signals == 0);

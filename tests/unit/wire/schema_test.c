@@ -259,7 +259,7 @@ static void rules_are_checked(void)
           "field 'cwd' must be an absolute path" },
         { &msg_launch_request_schema,
           "{\"sandboxId\":\"s\",\"process\":{\"args\":[\"x\"]},\"restart\":\"x\"}", ERR_INVALID,
-          "field 'restart' must be RESTART_NO, RESTART_ON_FAILURE or RESTART_ALWAYS, not 'x'" },
+          "field 'restart' must be no, on_failure or always, not 'x'" },
         { &msg_watch_request_schema, "{\"sinceTime\":\"x\"}", ERR_INVALID,
           "field 'sinceTime' must be like 2026-01-31T12:00:00Z, not 'x'" },
     };
@@ -283,15 +283,36 @@ static void an_absent_number_has_its_default(void)
 static void a_reply_may_be_newer(void)
 {
     struct msg_ended ended;
-    cleanup_with(decoded_done) struct decoded decoded =
-        decode(SCHEMA(msg_ended, &ended),
-               "{\"outcome\":\"OUTCOME_NEW\",\"exitCode\":-5,\"new\":1,\"durationMs\":\"9\"}",
-               DECODE_REPLY);
+    cleanup_with(decoded_done) struct decoded decoded = decode(
+        SCHEMA(msg_ended, &ended),
+        "{\"outcome\":\"new\",\"exitCode\":-5,\"new\":1,\"durationMs\":\"9\"}", DECODE_REPLY);
 
     CHECK(decoded.result == 0, "(%s)", decoded.err.msg);
-    CHECK(ended.outcome == MSG_OUTCOME_UNSPECIFIED && ended.exit_code == -5);
+    CHECK(ended.outcome == MSG_OUTCOME_UNKNOWN && ended.exit_code == -5);
     CHECK(ended.duration_ms == 9);
     CHECK_TEXT(ended.reason, "");
+}
+
+/* The names in upper case are those of earlier versions. */
+static void enums_are_words_and_old_names_are_read(void)
+{
+    static const char *const texts[] = { "{\"outcome\":\"timed_out\",\"killedBy\":\"user\"}",
+                                         "{\"outcome\":\"OUTCOME_TIMED_OUT\",\"killedBy\":1}" };
+    cleanup_with(buf_done) struct buf out = BUF_INIT(TEXT_MAX);
+
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        struct msg_ended ended;
+        cleanup_with(decoded_done) struct decoded decoded =
+            decode(SCHEMA(msg_ended, &ended), texts[i], DECODE_REQUEST);
+
+        CHECK(decoded.result == 0, "(%s)", decoded.err.msg);
+        CHECK(ended.outcome == MSG_OUTCOME_TIMED_OUT && ended.killed_by == MSG_KILLED_BY_USER);
+    }
+    CHECK(schema_encode(MESSAGE(msg_ended, .outcome = MSG_OUTCOME_TIMED_OUT), ENCODE_ALL, &out) ==
+          0);
+    CHECK(strstr(out.data, "\"outcome\":\"timed_out\"") &&
+              strstr(out.data, "\"killedBy\":\"none\""),
+          "(%s)", out.data);
 }
 
 static void a_message_has_a_limit(void)
@@ -397,6 +418,7 @@ int main(void)
     RUN(rules_are_checked);
     RUN(an_absent_number_has_its_default);
     RUN(a_reply_may_be_newer);
+    RUN(enums_are_words_and_old_names_are_read);
     RUN(a_message_has_a_limit);
     RUN(defaults_are_encoded);
     RUN(lists_maps_and_messages_are_encoded);
