@@ -66,7 +66,7 @@ GUEST_CC := musl-gcc
 UAPI := $(OUT)/uapi
 GUEST_SOURCES := $(call sources,guest) $(wildcard src/wire/file.c src/wire/frame.c src/wire/message.c) \
 	$(addprefix src/base/,buf.c clock.c err.c io.c random.c xalloc.c text/hex.c \
-		files/file_entry.c files/tree.c files/tree_sink.c files/tree_source.c) \
+		files/file_copy.c files/file_entry.c files/tree.c files/tree_sink.c files/tree_source.c) \
 	$(wildcard $(addprefix src/kernel/,caps.c clone.c fds.c mount.c netns.c path.c pty.c vclone.c))
 GUEST_OBJECTS := $(patsubst src/%.c,$(OUT)/obj-guest/%.o,$(GUEST_SOURCES))
 GUEST_CFLAGS := $(COMMON) -isystem $(UAPI) -Os -fno-pie -fno-asynchronous-unwind-tables \

@@ -228,7 +228,9 @@ int boot(const struct message_boot *message, struct boot_result *ret, struct err
 {
     struct boot_state b = {
         .message = message,
-        .result = { .identity.files_fd = -EBADF, .null_fd = -EBADF, .devpts_fd = -EBADF },
+        .result = { .identity = { .files_fd = -EBADF, .etc_fd = -EBADF },
+                    .null_fd = -EBADF,
+                    .devpts_fd = -EBADF },
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/mount.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -19,9 +20,10 @@
 #include "kernel/path.h"
 
 #define BOOT_ID_PATH "/proc/sys/kernel/random/boot_id"
-#define READ_ONLY (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
+#define WRITABLE (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
+#define READ_ONLY (MOUNT_ATTR_RDONLY | WRITABLE)
 
-enum { UUID_TEXT = 40 };
+enum { UUID_TEXT = 40, ETC_TEXT = 256 };
 
 /* Writes a random (version 4) UUID in the kernel's text format. */
 static int random_uuid(char *text)
@@ -46,53 +48,131 @@ static uint64_t fnv_hash(const char *text, uint64_t start)
     return start;
 }
 
-static int identity_write(int dir_fd, const char *name, const char *text)
+static int identity_write(int dir_fd, const char *name, mode_t mode, const char *text)
 {
     (void)unlinkat(dir_fd, name, 0); /* existing mounts keep the old inode */
-    return file_create_at(dir_fd, name, 0444, text);
+    return file_create_at(dir_fd, name, mode, text);
 }
 
-/* Bind-mounts one of the identity files, read-only, over mount_point_fd. */
-static int identity_mount(const struct identity *identity, const char *name, int mount_point_fd)
+/* Bind-mounts a file of one of the identity's filesystems over mount_point_fd. */
+static int identity_mount(int dir_fd, const char *name, uint64_t attributes, int mount_point_fd)
 {
-    cleanup_close int mount_fd = mount_clone(identity->files_fd, name, false);
-    int r = mount_fd < 0 ? mount_fd : mount_set_attributes(mount_fd, READ_ONLY, false);
+    cleanup_close int mount_fd = mount_clone(dir_fd, name, false);
+    int r = mount_fd < 0 ? mount_fd : mount_set_attributes(mount_fd, attributes, false);
 
     return r < 0 ? r : mount_attach(mount_fd, mount_point_fd);
 }
 
-int identity_make(struct identity *ret)
+static int tmpfs_new(void)
 {
     static const struct mount_option size = { "size", "64k" };
-    cleanup_close int fd = mount_new("tmpfs", &size, 1, MOUNT_ATTR_NOEXEC);
+
+    return mount_new("tmpfs", &size, 1, MOUNT_ATTR_NOEXEC);
+}
+
+int identity_make(struct identity *ret)
+{
+    cleanup_close int fd = tmpfs_new(), etc_fd = tmpfs_new();
     cleanup_close int mount_point = open(BOOT_ID_PATH, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     char uuid[UUID_TEXT];
     int r = fd < 0 ? fd : random_uuid(uuid);
 
+    if (r == 0 && etc_fd < 0)
+        r = etc_fd;
     if (r == 0)
-        r = identity_write(fd, "boot-id", uuid);
+        r = identity_write(fd, "boot-id", 0444, uuid);
     if (r < 0)
         return r;
     ret->files_fd = TAKE_FD(fd);
-    return mount_point < 0 ? -errno : identity_mount(ret, "boot-id", mount_point);
+    ret->etc_fd = TAKE_FD(etc_fd);
+    if (mount_point < 0)
+        return -errno;
+    return identity_mount(ret->files_fd, "boot-id", READ_ONLY, mount_point);
 }
 
-int identity_cover(const struct identity *identity, int root_fd, const char *hostname,
-                   struct err *err)
+static bool is_regular(int fd)
+{
+    struct stat info;
+
+    return fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+static int machine_id_cover(const struct identity *identity, int root_fd, const char *hostname)
 {
     cleanup_close int mount_point =
         open_no_links(root_fd, "etc/machine-id", O_PATH | O_NOFOLLOW, 0);
     char text[UUID_TEXT];
-    struct stat info;
     int r;
 
-    if (mount_point < 0 || fstat(mount_point, &info) < 0 || !S_ISREG(info.st_mode))
+    if (!is_regular(mount_point))
         return 0;
     (void)snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64 "\n",
                    fnv_hash(hostname, 14695981039346656037U),
                    fnv_hash(hostname, 590684067820433389U));
-    r = identity_write(identity->files_fd, "machine-id", text);
+    r = identity_write(identity->files_fd, "machine-id", 0444, text);
+    return r < 0 ? r : identity_mount(identity->files_fd, "machine-id", READ_ONLY, mount_point);
+}
+
+/* A sandbox has only a loopback device, so its own name is an address of that. */
+static int etc_write(int etc_fd, const char *hostname)
+{
+    char text[ETC_TEXT];
+    int r;
+
+    (void)snprintf(text, sizeof(text), "%.64s\n", hostname);
+    r = identity_write(etc_fd, "hostname", 0644, text);
+    if (r < 0)
+        return r;
+    (void)snprintf(text, sizeof(text),
+                   "127.0.0.1\tlocalhost %.64s\n::1\tlocalhost ip6-localhost ip6-loopback\n",
+                   hostname);
+    r = identity_write(etc_fd, "hosts", 0644, text);
+    if (r < 0)
+        return r;
+    return identity_write(etc_fd, "resolv.conf", 0644,
+                          "# No name servers: a sandbox has no network of its own.\n");
+}
+
+/* Processes of the sandbox may have filled the filesystem; files that an old root still shows keep
+ * their space. */
+static int etc_renew(struct identity *identity, const char *hostname)
+{
+    int fd, r = etc_write(identity->etc_fd, hostname);
+
     if (r == 0)
-        r = identity_mount(identity, "machine-id", mount_point);
-    return r < 0 ? err_sys(err, r, "set the machine id of the sandbox") : 0;
+        return 0;
+    fd = tmpfs_new();
+    if (fd < 0)
+        return fd;
+    (void)fd_close(identity->etc_fd);
+    identity->etc_fd = fd;
+    return etc_write(fd, hostname);
+}
+
+/* Links are followed as processes of the sandbox follow them: resolv.conf often is one. */
+static int etc_cover(struct identity *identity, int root_fd, const char *hostname)
+{
+    static const char *const names[] = { "hosts", "hostname", "resolv.conf" };
+    int r = etc_renew(identity, hostname);
+
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(names); i++) {
+        cleanup_close int mount_point = -EBADF;
+        char path[32];
+
+        (void)snprintf(path, sizeof(path), "/etc/%s", names[i]);
+        mount_point = open_in_root(root_fd, path, O_PATH, 0);
+        if (is_regular(mount_point))
+            r = identity_mount(identity->etc_fd, names[i], WRITABLE, mount_point);
+    }
+    return r;
+}
+
+int identity_cover(struct identity *identity, int root_fd, const char *hostname, struct err *err)
+{
+    int r = machine_id_cover(identity, root_fd, hostname);
+
+    if (r < 0)
+        return err_sys(err, r, "set the machine id of the sandbox");
+    r = etc_cover(identity, root_fd, hostname);
+    return r < 0 ? err_sys(err, r, "set the names of the sandbox") : 0;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -80,11 +81,25 @@ static int attach_or_copy(int mount_fd, int mount_point)
     return copy_fd < 0 ? copy_fd : mount_attach(copy_fd, mount_point);
 }
 
+/* The default working directory of every user. */
+static int open_workspace(int root_fd, struct err *err)
+{
+    cleanup_close int fd = -EBADF;
+    struct stat info;
+    bool is_new = fstatat(root_fd, "workspace", &info, AT_SYMLINK_NOFOLLOW) < 0;
+    int r = open_mount_point(root_fd, "workspace", &fd, err);
+
+    if (r < 0 || !is_new)
+        return r;
+    return fchmodat(root_fd, "workspace", 0777, 0) < 0
+               ? err_sys(err, -errno, "set the mode of '/workspace'")
+               : 0;
+}
+
 /* Does everything that the contents of the new root can make fail before the old root changes. */
 static int root_prepare(const struct message_root *message, const int *fds, int *mount_points,
                         struct err *err)
 {
-    cleanup_close int workspace = -EBADF;
     size_t own = message->mount_count - message->volume_count;
     int root_fd = fds[0], r = 0;
 
@@ -93,7 +108,7 @@ static int root_prepare(const struct message_root *message, const int *fds, int 
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(carried); i++)
         r = open_mount_point(root_fd, carried[i], &mount_points[i], err);
     if (r == 0)
-        r = open_mount_point(root_fd, "workspace", &workspace, err);
+        r = open_workspace(root_fd, err);
     for (size_t i = own; r == 0 && i < message->mount_count; i++)
         r = attach_volume(root_fd, message->targets[i], fds[i], mount_points, err);
     return r;
@@ -121,7 +136,7 @@ static void close_mount_points(int (*mount_points)[ARRAY_SIZE(carried)])
         cleanup_close_fd(&(*mount_points)[i]);
 }
 
-int root_enter(const struct message_root *message, const int *fds, const struct identity *identity,
+int root_enter(const struct message_root *message, const int *fds, struct identity *identity,
                struct err *err)
 {
     cleanup_close int old_root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -5,6 +5,7 @@
  *     templates/NAME/rootfs/   the tree, owners from 0 to 65535 as in the archive
  *     templates/NAME/meta.json struct template_meta
  *     templates/.import-*      being created; renamed when complete
+ *     mount-points/            see store/template/mount_points.h
  *     volumes.img              a btrfs filesystem that contains the next two (see
  *                              store/backend/btrfs_image.h), or these directories:
  *     scratch/ID/              temporary volumes; emptied by store_open
@@ -33,6 +34,7 @@
 #include "store/backend/btrfs_image.h"
 #include "store/disk.h"
 #include "store/store_internal.h"
+#include "store/template/mount_points.h"
 #include "store/volume/scratch.h"
 
 /* Every backend, by its name in the configuration. */
@@ -221,6 +223,8 @@ static int store_fill(struct store *store, const struct store_options *options, 
     if (r == 0)
         r = store_subdir(store->dir_fd, "templates", &store->templates_fd, err);
     if (r == 0)
+        r = mount_points_open(store->dir_fd, &store->points_fd, err);
+    if (r == 0)
         r = backend_choose(store, options, err);
     if (r == 0)
         r = scratch_open(store, options, err);
@@ -240,6 +244,7 @@ int store_open(const struct store_options *options, struct store **ret, struct e
         .dir_fd = -EBADF,
         .image_fd = -EBADF,
         .templates_fd = -EBADF,
+        .points_fd = -EBADF,
         .scratch_fd = -EBADF,
         .volumes_fd = -EBADF,
         .template_bytes_max = options->template_bytes_max,
@@ -264,6 +269,7 @@ void store_close(struct store *store)
     (void)fd_close(store->scratch_fd);
     image_close(store->image);
     (void)fd_close(store->templates_fd);
+    (void)fd_close(store->points_fd);
     (void)fd_close(store->dir_fd);
     lock_destroy(&store->lock);
     free(store);

@@ -17,6 +17,7 @@ struct template_use; /* reference count of one template name */
 struct store {
     int dir_fd;          /* the state directory */
     int templates_fd;    /* templates/NAME/... */
+    int points_fd;       /* see store/template/mount_points.h */
     struct image *image; /* NULL: none */
     int image_fd;        /* root of the image, which owns it; or -1 */
     struct disk *disk;

@@ -2,9 +2,11 @@
 #include "base/files/file_copy.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/fs.h>
 #include <stdbool.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -90,4 +92,19 @@ int file_copy_content(int from_fd, int to_fd, off_t size)
     if (r == 0 && ftruncate(to_fd, size) < 0)
         r = -errno;
     return r;
+}
+
+int file_overwrite_at(int from_fd, int dir_fd, const char *name)
+{
+    cleanup_close int fd =
+        openat(dir_fd, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    struct stat from, to;
+
+    if (fd < 0 || fstat(from_fd, &from) < 0 || fstat(fd, &to) < 0)
+        return -errno;
+    if (!S_ISREG(to.st_mode))
+        return -EBUSY;
+    if (ftruncate(fd, 0) < 0)
+        return -errno;
+    return file_copy_content(from_fd, fd, from.st_size);
 }

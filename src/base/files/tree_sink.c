@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/files/file_copy.h"
 #include "base/files/file_entry.h"
 #include "base/io.h"
 #include "base/random.h"
@@ -177,7 +178,7 @@ static int file_link(struct tree_sink *sink, int dir_fd)
 static int temporary_open(struct tree_sink *sink, int dir_fd)
 {
     sink->file_fd =
-        openat(dir_fd, sink->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        openat(dir_fd, sink->temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     return sink->file_fd < 0 ? -errno : 0;
 }
 
@@ -204,6 +205,8 @@ static int file_finish(struct tree_sink *sink)
         r = -errno;
     if (r == 0)
         sink->temporary[0] = '\0';
+    if (r == -EBUSY)
+        r = file_overwrite_at(sink->file_fd, dir_fd, sink->name);
     file_discard(sink);
     return r;
 }
@@ -216,7 +219,7 @@ static int file_start(struct tree_sink *sink, const char *name, const struct fil
     if (r < 0)
         return r;
     sink->temporary[0] = '\0';
-    sink->file_fd = openat(innermost(sink)->fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    sink->file_fd = openat(innermost(sink)->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (sink->file_fd < 0)
         r = temporary_make(sink, temporary_open);
     if (r < 0)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/files/file_copy.h"
 #include "base/files/tree_sink.h"
 #include "base/io.h"
 #include "base/random.h"
@@ -37,7 +38,7 @@ static int open_temporary(struct file_writer *writer)
         if (len >= (int)sizeof(writer->temporary))
             return -ENAMETOOLONG;
         writer->fd =
-            open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+            open(writer->temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (writer->fd >= 0)
             return 0;
         if (errno != EEXIST)
@@ -141,7 +142,7 @@ static int writer_finish(struct file_writer *writer, const struct file_request *
     if (fchmod(writer->fd, mode) < 0)
         return -errno;
     if (rename(writer->temporary, writer->path) < 0)
-        return -errno;
+        return errno == EBUSY ? file_overwrite_at(writer->fd, AT_FDCWD, writer->path) : -errno;
     writer->temporary[0] = '\0';
     return 0;
 }

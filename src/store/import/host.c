@@ -37,7 +37,7 @@ static const struct {
     { "var/cache", 0755, 0 }, { "var/spool", 0755, 0 }, { "srv", 0755, 0 },
     { "mnt", 0755, 0 },       { "media", 0755, 0 },     { "opt", 0755, 0 },
     { "proc", 0555, 0 },      { "sys", 0555, 0 },       { "dev", 0755, 0 },
-    { "workspace", 0755, 0 },
+    { "workspace", 0777, 0 }, /* the working directory of every user */
 };
 
 static const struct {

@@ -29,6 +29,7 @@
 #include "base/xalloc.h"
 #include "kernel/path.h"
 #include "store/store_internal.h"
+#include "store/template/mount_points.h"
 #include "store/template/settings.h"
 
 enum { META_BYTES_MAX = 4096 };
@@ -313,6 +314,7 @@ int template_open(struct store *store, const char *name, struct template **ret, 
         r = settings_apply(template, err);
     if (r < 0)
         return r;
+    template->lacks_points = mount_points_are_missing(&template->trees[0]);
     template_publish(template);
     *ret = TAKE_PTR(template);
     return 0;

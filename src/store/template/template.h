@@ -38,6 +38,7 @@ struct template
     size_t refs; /* under the store's lock */
     char name[TEMPLATE_NAME_MAX + 1];
     bool allows_setuid; /* see store/template/settings.h */
+    bool lacks_points;  /* see store/template/mount_points.h */
     struct template_tree trees[TEMPLATE_TREES_MAX];
     size_t tree_count;
 };

@@ -101,14 +101,25 @@ static int mount_overlay_as(uid_t uid, const struct overlay *overlay)
     return fd;
 }
 
-/* Clones the read-only layers of a tree, id-mapped, topmost first. Returns their number or -errno.
- */
-static int clone_lowers(const struct template_tree *tree, int userns_fd, int fds[])
+/* Returns the read-only layers of a tree, topmost first. */
+static size_t list_lowers(const struct volume *volume, const struct template_tree *tree, int fds[])
+{
+    size_t count = tree->layer_count;
+
+    memcpy(fds, tree->layers, count * sizeof(tree->layers[0]));
+    fds[count++] = tree->fd;
+    if (tree == &volume->template->trees[0] && volume->template->lacks_points)
+        fds[count++] = volume->store->points_fd;
+    return count;
+}
+
+/* Clones layers, id-mapped, in place. Returns their number or -errno. */
+static int clone_lowers(int fds[], size_t layer_count, int userns_fd)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i <= tree->layer_count; i++) {
-        int fd = clone_mapped(i < tree->layer_count ? tree->layers[i] : tree->fd, userns_fd);
+    for (size_t i = 0; i < layer_count; i++) {
+        int fd = clone_mapped(fds[i], userns_fd);
 
         if (fd < 0) {
             while (count > 0)
@@ -138,8 +149,8 @@ static int mount_tree(const struct volume *volume, const struct template_tree *t
                       int upper_root_fd, const struct userns_view *view)
 {
     char work[LAYER_NAME_BYTES];
-    int lowers[TEMPLATE_LAYERS_MAX + 1], r;
-    int count = clone_lowers(tree, view->userns_fd, lowers);
+    int lowers[TEMPLATE_LAYERS_MAX + 2], r;
+    int count = clone_lowers(lowers, list_lowers(volume, tree, lowers), view->userns_fd);
     cleanup_close int upper_fd = -EBADF, work_fd = -EBADF;
     struct overlay overlay = { .lower_fds = lowers,
                                .options = options,
