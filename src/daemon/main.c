@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/close_range.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fault.h"
 #include "base/files/tree.h"
@@ -33,7 +35,9 @@
 enum {
     EXIT_REFUSED = 125,
     DRAIN_MS = 5000,
+    TOOLS_PAUSE_MS = 50,
     START_US = 600 * 1000 * 1000,
+    STOP_US = 60 * 1000 * 1000,
     OOM_SCORE_ADJUST = -900,
 };
 
@@ -140,10 +144,29 @@ static void daemon_wait(int argc, char *const *argv, struct command_line *line, 
     log_info("%s: stopping", signal == SIGINT ? "interrupted" : "terminated");
 }
 
+/* With --stop-all: lets tool calls end, until shutdown.timeout or a second signal. */
+static void tools_await(struct host *host)
+{
+    const struct timespec pause = { .tv_nsec = TOOLS_PAUSE_MS * 1000000L };
+    uint64_t ms = host_refuse_tools(host), end_ms = clock_after_ms(ms);
+    sigset_t wanted;
+
+    (void)sigemptyset(&wanted);
+    (void)sigaddset(&wanted, SIGTERM);
+    (void)sigaddset(&wanted, SIGINT);
+    if (ms > 0 && host_has_tools(host))
+        notify_systemd("EXTEND_TIMEOUT_USEC=%" PRIu64 "\nSTATUS=Waiting for tool calls",
+                       ms * 1000 + STOP_US);
+    while (host_has_tools(host) && clock_ms() < end_ms && sigtimedwait(&wanted, NULL, &pause) < 0)
+        ;
+}
+
 /* Gives requests in progress a moment to end; subscribers learn why their streams end. */
 static void daemon_stop(struct daemon *daemon)
 {
     notify_systemd("STOPPING=1\nSTATUS=Stopping");
+    if (daemon->http)
+        tools_await(daemon->host);
     watchdog_stop(daemon->watchdog);
     if (daemon->host)
         host_drain(daemon->host);

@@ -218,16 +218,20 @@ bool tool_job_is_canceled(struct tool_job *job)
 
 /* Counts the job and marks the files to compare with; if that fails, the list of changes in the
  * result is marked as not complete. */
-static void job_begin(struct tool_job *job)
+static int job_begin(struct tool_job *job, struct err *err)
 {
     struct err ignored;
+    int r = sandbox_tool_began(job->sandbox, err);
 
+    if (r < 0)
+        return r;
     job->has_begun = true;
     host_tool_began(sandbox_host(job->sandbox));
     if (!job->wants_changed || job->tool->is_read_only || job->tool->work != TOOL_BY_PROCESS)
-        return;
+        return 0;
     job->has_mark = sandbox_mark(job->sandbox, &job->mark, &ignored) == 0;
     job->result.changed_is_cut = !job->has_mark;
+    return 0;
 }
 
 void tool_job_complete(struct tool_job *job, int r, const struct err *err)
@@ -272,19 +276,23 @@ void tool_job_finish(struct tool_job *job, int r, const struct err *err)
     /* Storing a result removes older ones, which a read-only client must not cause. */
     if (r == 0 && job->call_id[0] && job->has_begun && !job->is_read_only && job_is_lasting(job))
         tool_archive_store(job);
-    if (job->has_begun)
+    if (job->has_begun) {
         host_tool_ended(sandbox_host(job->sandbox), tool_tier(job->tool), job->began_ns,
                         r == 0 && job->result.is_error ? -EINVAL : r);
+        sandbox_tool_ended(job->sandbox);
+    }
     tool_job_complete(job, r, err);
 }
 
 int tool_job_drive(struct tool_job *job, int watch_fd, struct tool_progress *ret)
 {
     struct err err = { 0 };
-    int r;
+    int r = job->has_begun ? 0 : job_begin(job, &err);
 
-    if (!job->has_begun)
-        job_begin(job);
+    if (r < 0) {
+        tool_job_finish(job, r, &err);
+        return 0;
+    }
     if (job->call_id[0] && !job->kind->can_resume)
         watch_fd = -1;
     r = tool_job_is_canceled(job) && !job->state ? -ECANCELED

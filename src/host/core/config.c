@@ -18,7 +18,7 @@
 
 #define DEFAULT_PATH "/etc/holt/holt.conf"
 
-enum { HOST_NAME_BYTES_MAX = 253, FILES_MIN = 64 };
+enum { HOST_NAME_BYTES_MAX = 253, FILES_MIN = 64, PREFIX_BYTES_MAX = 32 };
 
 enum kind {
     KIND_PATH,
@@ -28,6 +28,7 @@ enum kind {
     KIND_IP,
     KIND_HOST,
     KIND_WORDS,
+    KIND_PREFIX,
     KIND_FILE,
     KIND_LEVEL,
     KIND_U32,
@@ -68,6 +69,8 @@ enum kind {
         "maximum number of sandboxes; auto: by memory and descriptors")                            \
     ROW(snapshots_max, "snapshots.max", "snapshots-max", KIND_U32, "N", "0",                       \
         "turns kept of a sandbox that sets no limit; 0: all")                                      \
+    ROW(snapshots_prefix, "snapshots.prefix", "snapshots-prefix", KIND_PREFIX, "WORD", "turn",     \
+        "turns are named after it: WORD-0001")                                                     \
     ROW(quota, "quota", "quota", KIND_AUTO_SIZE, "SIZE", "auto",                                   \
         "storage of a sandbox that sets no quota; auto: a quarter, at most 20G; 0: no limit")      \
     ROW(storage_warn, "storage.warn", "storage-warn", KIND_PERCENT, "PERCENT", "85",               \
@@ -108,6 +111,10 @@ enum kind {
         "memory of a tool call's processes if it sets no limit; 0: the sandbox's")                 \
     ROW(tool_cpus, "tool.cpus", "tool-cpus", KIND_CPUS, "CPUS", "0",                               \
         "CPUs of a tool call's processes if it sets no limit; 0: the sandbox's")                   \
+    ROW(pause_drain, "pause.drain", "pause-drain", KIND_DURATION, "TIME", "30s",                   \
+        "how long a pause waits for running tool calls; 0: it freezes them")                       \
+    ROW(shutdown_timeout, "shutdown.timeout", "shutdown-timeout", KIND_DURATION, "TIME", "30s",    \
+        "how long --stop-all waits for running tool calls")                                        \
     ROW(template_bytes_max, "template.max-bytes", "template-max-bytes", KIND_SIZE, "SIZE", "16G",  \
         "maximum size of an imported template")                                                    \
     ROW(template_files_max, "template.max-files", "template-max-files", KIND_SIZE, "N", "2000000", \
@@ -152,6 +159,8 @@ static const bool is_live[ROW_COUNT] = {
     [ROW_tool_snapshots] = true,
     [ROW_tool_memory] = true,
     [ROW_tool_cpus] = true,
+    [ROW_pause_drain] = true,
+    [ROW_shutdown_timeout] = true,
 };
 
 static bool is_text_kind(enum kind kind)
@@ -202,6 +211,13 @@ static bool is_host(const char *text)
     return is_ip(text) || (text[len] == '\0' && len <= HOST_NAME_BYTES_MAX);
 }
 
+/* "holt-" is the prefix of temporary snapshots. */
+static bool is_prefix(const char *text)
+{
+    return is_handle(text, PREFIX_BYTES_MAX) && strcmp(text, "holt") != 0 &&
+           strncmp(text, "holt-", strlen("holt-")) != 0;
+}
+
 /* Rejects quotes, # and control characters, so that the output of config_print can be read back. */
 static bool is_printable(const char *text)
 {
@@ -233,6 +249,11 @@ static int text_check(const struct config_row *row, const char *value, struct er
     if (row->kind == KIND_HOST && !is_host(value))
         return err_set(err, ERR_INVALID, "%s must be a host name or an IP address, not '%s'",
                        row->key, value);
+    if (row->kind == KIND_PREFIX && !is_prefix(value))
+        return err_set(err, ERR_INVALID,
+                       "%s: '%.40s' is not a valid prefix: letters, digits, '.', '_' and '-', a "
+                       "letter or digit first, at most %d, and not holt",
+                       row->key, value, PREFIX_BYTES_MAX);
     if (row->kind == KIND_LEVEL && !is_level(value))
         return err_set(err, ERR_INVALID, "%s must be error, warn, info or debug, not '%s'",
                        row->key, value);

@@ -23,12 +23,13 @@ struct config {
     char *listen_origins; /* comma-separated origins of web pages that may call */
     char *tls_cert;       /* file of the certificate; "": no TLS */
     char *tls_key;
-    char *runtime;         /* default runtime */
-    char *template;        /* default template */
-    char *storage;         /* of volumes: auto, btrfs, zfs:POOL/DATASET or dir */
-    char *log;             /* error, warn, info, debug */
-    char *ports_listen;    /* address that forwards of ports listen on */
-    char *ports_advertise; /* address given to clients instead; "": the same */
+    char *runtime;          /* default runtime */
+    char *template;         /* default template */
+    char *storage;          /* of volumes: auto, btrfs, zfs:POOL/DATASET or dir */
+    char *log;              /* error, warn, info, debug */
+    char *snapshots_prefix; /* of the names of turns */
+    char *ports_listen;     /* address that forwards of ports listen on */
+    char *ports_advertise;  /* address given to clients instead; "": the same */
     uint32_t pool_size;
     uint32_t sandboxes_max;
     uint32_t snapshots_max; /* turns kept of a sandbox that sets no limit; 0: all */
@@ -48,9 +49,11 @@ struct config {
     uint32_t limit_files_soft;
     uint64_t tool_timeout; /* milliseconds; CONFIG_NO_TIMEOUT: none */
     uint32_t tool_tokens;
-    uint32_t tool_snapshots; /* 0 or 1 */
-    uint64_t tool_memory;    /* bytes; 0: only the sandbox's limit */
-    uint32_t tool_cpus;      /* thousandths; 0: only the sandbox's limit */
+    uint32_t tool_snapshots;   /* 0 or 1 */
+    uint64_t tool_memory;      /* bytes; 0: only the sandbox's limit */
+    uint32_t tool_cpus;        /* thousandths; 0: only the sandbox's limit */
+    uint64_t pause_drain;      /* milliseconds that a pause waits for tool calls; 0: none */
+    uint64_t shutdown_timeout; /* milliseconds that --stop-all waits for tool calls */
     uint64_t template_bytes_max;
     uint64_t template_files_max;
 };

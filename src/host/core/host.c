@@ -244,6 +244,7 @@ static struct host *host_new(const struct config *config, const struct host_exte
     (void)snprintf(host->warm_template, sizeof(host->warm_template), "%s", config->template);
     settings_apply(host, config);
     host->is_stop_all = config->stop_all;
+    host->snapshots_prefix = xasprintf("%s-", config->snapshots_prefix);
     host->state_fd = host->guests_fd = host->outputs_fd = host->tools_fd = -EBADF;
     host->last_sandbox = &host->sandboxes;
     host->sandbox_index = xcalloc(1, sizeof(*host->sandbox_index));
@@ -261,6 +262,7 @@ static struct host *host_new(const struct config *config, const struct host_exte
 
 static void host_free(struct host *host)
 {
+    free(host->snapshots_prefix);
     runtime_close(host->runtime);
     store_close(host->store);
     cgroup_root_close(host->cgroups);
@@ -395,6 +397,19 @@ static void release_sandboxes(struct host *host)
         fault_point("close.parting");
         sandbox_unref(sandbox);
     }
+}
+
+uint64_t host_refuse_tools(struct host *host)
+{
+    if (!host->is_stop_all)
+        return 0;
+    atomic_store(&host->refuses_tools, true);
+    return host->shutdown_ms;
+}
+
+bool host_has_tools(const struct host *host)
+{
+    return metrics_tools_running(host->metrics) > 0;
 }
 
 void host_drain(struct host *host)

@@ -55,6 +55,13 @@ int host_open(const struct config *config, const struct host_extension *extensio
 /* Returns 0, or ERR_BUSY with the cause ShuttingDown once host_drain was called. */
 int host_is_open(struct host *host, struct err *err);
 
+/* With stop_all: makes new tool calls fail from now on, and returns how many milliseconds to wait
+ * for those that run. Otherwise returns 0. */
+uint64_t host_refuse_tools(struct host *host);
+
+/* Returns whether a tool call runs. */
+bool host_has_tools(const struct host *host);
+
 /* Makes new operations fail from now on. */
 void host_drain(struct host *host);
 

@@ -69,7 +69,9 @@ struct host {
     const struct host_extension *extension; /* NULL: none */
     void *extension_data;
     uint64_t started_ms;
+    char *snapshots_prefix; /* of the names of turns, with its dash */
     bool is_stop_all;
+    atomic_bool refuses_tools; /* the daemon waits for the last tool calls */
 
     /* host_reload changes these while other threads read them. */
     _Atomic uint32_t sandboxes_max;
@@ -90,6 +92,8 @@ struct host {
     _Atomic uint32_t tool_cpus;
     _Atomic uint64_t tool_memory;
     _Atomic uint64_t tool_timeout_ms; /* 0: none */
+    _Atomic uint64_t pause_drain_ms;  /* for tool calls; 0: a pause freezes them */
+    _Atomic uint64_t shutdown_ms;     /* for tool calls, with is_stop_all */
     _Atomic uint32_t tool_tokens;
     _Atomic uint32_t tool_snapshots; /* 0 or 1 */
 

@@ -174,7 +174,8 @@ static bool snapshot_add_missing(struct sandbox *sandbox, const char *name)
     }
     (void)snprintf(snapshot.name, sizeof(snapshot.name), "%s", name);
     memcpy(snapshot.parent, sandbox->info.base, sizeof(snapshot.parent));
-    if (snapshot_turn_parse(name, &snapshot.turn))
+    if (snapshot_turn_parse(name, sandbox->host->snapshots_prefix, &snapshot.turn) ||
+        snapshot_turn_parse(name, SNAPSHOT_TURN_PREFIX, &snapshot.turn))
         snapshot.kind = SNAPSHOT_TURN;
     if (snapshot.turn > sandbox->info.turns)
         sandbox->info.turns = snapshot.turn;

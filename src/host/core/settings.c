@@ -86,6 +86,8 @@ void settings_apply(struct host *host, const struct config *config)
     host->tool_snapshots = config->tool_snapshots;
     host->tool_memory = config->tool_memory;
     host->tool_cpus = config->tool_cpus;
+    host->pause_drain_ms = config->pause_drain;
+    host->shutdown_ms = config->shutdown_timeout;
 }
 
 int host_reload(struct host *host, const struct config *config, struct err *err)

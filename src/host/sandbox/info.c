@@ -116,13 +116,13 @@ void sandbox_info_copy(const struct sandbox_info *info, struct sandbox_info *ret
     ret->metadata = info->metadata ? xstrdup(info->metadata) : NULL;
 }
 
-bool snapshot_turn_parse(const char *name, uint32_t *ret)
+bool snapshot_turn_parse(const char *name, const char *prefix, uint32_t *ret)
 {
-    size_t prefix = strlen(SNAPSHOT_TURN_PREFIX);
+    size_t len = strlen(prefix);
     uint64_t number;
 
-    if (strncmp(name, SNAPSHOT_TURN_PREFIX, prefix) != 0 || parse_u64(name + prefix, &number) < 0 ||
-        number == 0 || number > UINT32_MAX)
+    if (strncmp(name, prefix, len) != 0 || parse_u64(name + len, &number) < 0 || number == 0 ||
+        number > UINT32_MAX)
         return false;
     *ret = (uint32_t)number;
     return true;

@@ -107,12 +107,13 @@ enum snapshot_kind { SNAPSHOT_TURN, SNAPSHOT_TOOL, SNAPSHOT_NAMED };
 const char *snapshot_kind_name(enum snapshot_kind kind); /* "turn", "tool", "named" */
 bool snapshot_kind_parse(const char *name, enum snapshot_kind *ret);
 
-/* Reserved prefixes: of turn snapshots, and of temporary snapshots. */
+/* Reserved prefixes: of turn snapshots unless one is configured, and of temporary snapshots. */
 #define SNAPSHOT_TURN_PREFIX "turn-"
 #define SNAPSHOT_OWN_PREFIX "holt-"
 
-/* Parses the number in the name of a turn snapshot. Returns false for any other name. */
-bool snapshot_turn_parse(const char *name, uint32_t *ret);
+/* Parses the number in the name of a turn snapshot with this prefix. Returns false for any other
+ * name. */
+bool snapshot_turn_parse(const char *name, const char *prefix, uint32_t *ret);
 
 struct snapshot_info {
     char name[SNAPSHOT_NAME_MAX + 1];

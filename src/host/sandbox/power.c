@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pause, resume, stop, start. */
+#include <errno.h>
+#include <poll.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -13,6 +15,8 @@
 #include "host/sandbox/sandbox_internal.h"
 #include "host/shell/state.h"
 #include "kernel/cgroup/cgroup.h"
+
+enum { DRAIN_STEP_MS = 100 }; /* between two looks at the client of a pause that waits */
 
 static int sandbox_freeze(const struct sandbox *sandbox, bool on, struct err *err)
 {
@@ -51,6 +55,74 @@ int sandbox_pause(struct sandbox *sandbox, struct err *err)
         sandbox_event(sandbox, EVENT_SANDBOX_PAUSED, NULL);
     sandbox_finish(sandbox, r < 0 ? state : SANDBOX_PAUSED);
     return metrics_note(sandbox->host->metrics, TIMED_PAUSE, began_ns, r);
+}
+
+int sandbox_tool_began(struct sandbox *sandbox, struct err *err)
+{
+    lock_scope(&sandbox->lock);
+
+    if (atomic_load(&sandbox->host->refuses_tools))
+        return err_refuse(err, CAUSE_SHUTTING_DOWN, "the daemon is shutting down");
+    if (sandbox->drains > 0)
+        return err_refuse(err, CAUSE_SESSION_PAUSED, "sandbox '%s' is about to be paused",
+                          sandbox->info.id);
+    sandbox->tools++;
+    return 0;
+}
+
+void sandbox_tool_ended(struct sandbox *sandbox)
+{
+    lock_scope(&sandbox->lock);
+
+    sandbox->tools--;
+    cond_broadcast(&sandbox->changed);
+}
+
+static bool has_hung_up(int fd)
+{
+    struct pollfd hang_up = { .fd = fd, .events = POLLRDHUP };
+
+    return fd >= 0 && poll(&hang_up, 1, 0) > 0;
+}
+
+/* Locked. The tool calls need the sandbox as it is: nothing else is claimed while they run. */
+static int tools_await(struct sandbox *sandbox, uint64_t deadline_ms, int watch_fd, struct err *err)
+{
+    while (sandbox->tools > 0 && sandbox->info.state == SANDBOX_ACTIVE && !sandbox->is_gone) {
+        uint64_t now_ms = clock_ms();
+        int r = host_is_open(sandbox->host, err);
+
+        if (r < 0)
+            return r;
+        if (has_hung_up(watch_fd))
+            return -ECANCELED;
+        if (now_ms >= deadline_ms)
+            return err_refuse(err, CAUSE_TOOLS_IN_FLIGHT, "sandbox '%s' has %u running tool call%s",
+                              sandbox->info.id, sandbox->tools, sandbox->tools == 1 ? "" : "s");
+        (void)cond_wait_until(&sandbox->changed, &sandbox->lock,
+                              now_ms + DRAIN_STEP_MS < deadline_ms ? now_ms + DRAIN_STEP_MS
+                                                                   : deadline_ms);
+    }
+    return 0;
+}
+
+int sandbox_pause_drained(struct sandbox *sandbox, int watch_fd, struct err *err)
+{
+    uint64_t ms = sandbox->host->pause_drain_ms;
+    int r;
+
+    if (ms == 0)
+        return sandbox_pause(sandbox, err);
+    lock_take(&sandbox->lock);
+    sandbox->drains++;
+    r = tools_await(sandbox, clock_after_ms(ms), watch_fd, err);
+    lock_release(&sandbox->lock);
+    if (r == 0)
+        r = sandbox_pause(sandbox, err);
+    lock_take(&sandbox->lock);
+    sandbox->drains--;
+    lock_release(&sandbox->lock);
+    return r;
 }
 
 int sandbox_resume(struct sandbox *sandbox, struct err *err)

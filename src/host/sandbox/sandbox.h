@@ -155,7 +155,21 @@ int sandbox_find_listener(struct sandbox *sandbox, const char *process_id, uint1
 int sandbox_dial(struct sandbox *sandbox, uint16_t port, const struct port_patience *patience,
                  int *ret_fd, struct err *err);
 
+/* Freezes all processes. */
 int sandbox_pause(struct sandbox *sandbox, struct err *err);
+
+/* Waits for running tool calls, for as long as pause.drain says, then freezes all processes. Fails
+ * with ToolsInFlight if a tool call is still running then, and with -ECANCELED if the peer of
+ * watch_fd (-1: none) hangs up. No tool call begins meanwhile. */
+int sandbox_pause_drained(struct sandbox *sandbox, int watch_fd, struct err *err);
+
+/* Counts a tool call that begins, or fails while a pause or the end of the daemon waits for the
+ * last one. */
+int sandbox_tool_began(struct sandbox *sandbox, struct err *err);
+
+/* Counts the end of a tool call that had begun. */
+void sandbox_tool_ended(struct sandbox *sandbox);
+
 int sandbox_resume(struct sandbox *sandbox, struct err *err);
 
 /* Ends all processes and keeps the files. Idempotent. */

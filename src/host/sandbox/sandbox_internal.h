@@ -62,6 +62,8 @@ struct sandbox {
     bool is_quiesced;         /* files are being copied: no process may start */
     bool is_gone;             /* destroyed, or creation failed */
     bool is_expiring;         /* a thread of expiry.c acts on it */
+    unsigned tools;           /* running tool calls */
+    unsigned drains;          /* pauses that wait for them: no further one may begin */
     unsigned starting;        /* processes being started in the machine */
     unsigned attached;        /* clients attached to a process */
     unsigned pins;            /* other users of the volume, see sandbox_pin */

@@ -169,8 +169,8 @@ static int snapshot_operation(struct sandbox *sandbox, enum operation operation,
         return metrics_note(sandbox->host->metrics, TIMED_SNAPSHOT, began_ns, r);
     if (snapshot->kind == SNAPSHOT_TURN) {
         snapshot->turn = sandbox->info.turns + 1;
-        (void)snprintf(snapshot->name, sizeof(snapshot->name), SNAPSHOT_TURN_PREFIX "%04u",
-                       snapshot->turn);
+        (void)snprintf(snapshot->name, sizeof(snapshot->name), "%s%04u",
+                       sandbox->host->snapshots_prefix, snapshot->turn);
     }
     r = snapshot_take_and_record(sandbox, snapshot, err);
     if (r == 0)
@@ -190,18 +190,27 @@ int sandbox_turn(struct sandbox *sandbox, struct snapshot_info *ret, struct err 
     return snapshot_operation(sandbox, OPERATION_TURN, ret, err);
 }
 
+static bool has_prefix(const char *name, const char *prefix)
+{
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
 int sandbox_snapshot(struct sandbox *sandbox, const char *name, enum snapshot_kind kind,
                      struct snapshot_info *ret, struct err *err)
 {
+    const char *turns = sandbox->host->snapshots_prefix;
+    bool turns_differ = strcmp(turns, SNAPSHOT_TURN_PREFIX) != 0;
+
     *ret = (struct snapshot_info){ .kind = kind };
     if (strlen(name) > SNAPSHOT_NAME_MAX)
         return err_set(err, ERR_INVALID, "the snapshot name is longer than %d bytes",
                        SNAPSHOT_NAME_MAX);
-    if (strncmp(name, SNAPSHOT_TURN_PREFIX, strlen(SNAPSHOT_TURN_PREFIX)) == 0 ||
-        strncmp(name, SNAPSHOT_OWN_PREFIX, strlen(SNAPSHOT_OWN_PREFIX)) == 0)
-        return err_set(err, ERR_INVALID,
-                       "invalid snapshot name '%.40s': the prefixes turn- and holt- are reserved",
-                       name);
+    if (has_prefix(name, SNAPSHOT_TURN_PREFIX) || has_prefix(name, SNAPSHOT_OWN_PREFIX) ||
+        has_prefix(name, turns))
+        return err_set(
+            err, ERR_INVALID,
+            "invalid snapshot name '%.40s': the prefixes %s%sturn- and holt- are reserved", name,
+            turns_differ ? turns : "", turns_differ ? ", " : "");
     (void)snprintf(ret->name, sizeof(ret->name), "%s", name);
     return snapshot_operation(sandbox, OPERATION_SNAPSHOT, ret, err);
 }

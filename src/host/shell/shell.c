@@ -162,6 +162,25 @@ int shell_list(struct sandbox *sandbox, struct shell_info **ret, size_t *ret_cou
     return 0;
 }
 
+static int shell_refuse_unknown(const struct sandbox *sandbox, const char *name, struct err *err)
+{
+    return err_set(err, ERR_NOT_FOUND, "sandbox '%s' has no shell '%.70s'", sandbox->info.id, name);
+}
+
+int shell_get(struct sandbox *sandbox, const char *name, struct shell_info *ret, struct err *err)
+{
+    struct shell *shell;
+    bool is_there;
+
+    lock_take(&sandbox->lock);
+    shell = shell_find(sandbox, name);
+    is_there = shell && shell_exists(shell);
+    if (is_there)
+        shell_fill_info(shell, ret);
+    lock_release(&sandbox->lock);
+    return is_there ? 0 : shell_refuse_unknown(sandbox, name, err);
+}
+
 /* An empty command starts the shell unless it runs. */
 int shell_open(struct sandbox *sandbox, const char *name, struct shell_info *ret, struct err *err)
 {
@@ -201,8 +220,7 @@ int shell_remove(struct sandbox *sandbox, const char *name, struct err *err)
     }
     lock_release(&sandbox->lock);
     if (!shell)
-        return err_set(err, ERR_NOT_FOUND, "sandbox '%s' has no shell '%.70s'", sandbox->info.id,
-                       name);
+        return shell_refuse_unknown(sandbox, name, err);
     shell_file_remove(sandbox, name);
     if (process)
         process_kill(process, KILLER_USER);

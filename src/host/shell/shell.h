@@ -83,6 +83,9 @@ void shell_run_free(struct shell_run *run);
 /* Starts the shell unless it runs. */
 int shell_open(struct sandbox *sandbox, const char *name, struct shell_info *ret, struct err *err);
 
+/* Returns a shell, and starts nothing. */
+int shell_get(struct sandbox *sandbox, const char *name, struct shell_info *ret, struct err *err);
+
 /* Lists the shells by name; the caller frees *ret. */
 int shell_list(struct sandbox *sandbox, struct shell_info **ret, size_t *ret_count,
                struct err *err);
