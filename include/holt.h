@@ -257,6 +257,10 @@ struct holt_sandbox {
     size_t mount_count;
     bool is_joined; /* the key was known; from holt_sandbox_create */
     uint32_t files; /* descriptors of one process */
+
+    /* From holt_sandbox_create: where its HTTP ports are served, with "<port>" for the number:
+     * "<port>-sb0123.localhost:7070"; "": nowhere. */
+    const char *address;
 };
 
 struct holt_sandbox_list {
@@ -519,6 +523,11 @@ HOLT_API int holt_process_start(struct holt *holt, const char *sandbox,
                                 const struct holt_command *command, int64_t deadline,
                                 struct holt_process_info **ret, struct holt_error *error);
 
+/* Resumes a paused sandbox, and starts such a process in it. */
+HOLT_API int holt_sandbox_resume_with(struct holt *holt, const char *sandbox,
+                                      const struct holt_command *command, int64_t deadline,
+                                      struct holt_process_info **ret, struct holt_error *error);
+
 enum holt_restart { HOLT_RESTART_NO, HOLT_RESTART_ON_FAILURE, HOLT_RESTART_ALWAYS };
 
 struct holt_service {
@@ -554,7 +563,7 @@ HOLT_API int holt_process_wait_for(struct holt *holt, const char *sandbox, const
                                    uint64_t timeout_ms, int64_t deadline, struct holt_end **ret,
                                    struct holt_error *error);
 
-/* Sends a signal to a process, or to a process and all its descendants. */
+/* Sends a signal (0: SIGTERM) to a process, or to a process and all its descendants. */
 HOLT_API int holt_process_signal(struct holt *holt, const char *sandbox, const char *process_id,
                                  int signal, int64_t deadline, struct holt_error *error);
 HOLT_API int holt_process_signal_tree(struct holt *holt, const char *sandbox,
@@ -595,6 +604,9 @@ struct holt_shell_list {
 /* Starts the shell unless it runs; its terminal is that of process_id. */
 HOLT_API int holt_shell_open(struct holt *holt, const char *sandbox, const char *shell,
                              int64_t deadline, struct holt_shell **ret, struct holt_error *error);
+/* Returns a shell, and starts nothing. */
+HOLT_API int holt_shell_get(struct holt *holt, const char *sandbox, const char *shell,
+                            int64_t deadline, struct holt_shell **ret, struct holt_error *error);
 HOLT_API int holt_shell_list(struct holt *holt, const char *sandbox, int64_t deadline,
                              struct holt_shell_list **ret, struct holt_error *error);
 HOLT_API int holt_shell_remove(struct holt *holt, const char *sandbox, const char *shell,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/process/process.h"
 
+#include <signal.h>
+
 #include "api/message/process_spec.h"
 #include "api/service.h"
 #include "api/stream/process_stream.h"
@@ -44,7 +46,9 @@ int process_service_signal(const struct call *call, const struct msg_signal_requ
     int r =
         process_find_anywhere(call->host, request->sandbox_id, request->process_id, &process, err);
 
-    return r < 0 ? r : process_signal(process, request->signal, request->tree, err);
+    return r < 0 ? r
+                 : process_signal(process, request->signal ? request->signal : SIGTERM,
+                                  request->tree, err);
 }
 
 int process_service_resize(const struct call *call, const struct msg_resize_request *request,

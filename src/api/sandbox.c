@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "api/message/messages.h"
+#include "api/message/process_messages.h"
 #include "api/message/process_spec.h"
 #include "api/service.h"
 #include "api/stream/process_stream.h"
@@ -18,8 +19,11 @@
 #include "base/text/hex.h"
 #include "host/core/host.h"
 #include "host/machine/machine.h"
+#include "host/process/process.h"
+#include "host/process/record.h"
 #include "host/sandbox/mount.h"
 #include "host/volume/named_volume.h"
+#include "http/exchange.h"
 
 _Static_assert(MSG_CREATE_SANDBOX_REQUEST_LABELS_MAX_ITEMS <= SANDBOX_LABELS_MAX, "labels");
 _Static_assert(MSG_CREATE_SANDBOX_REQUEST_VOLUMES_MAX_ITEMS <= SANDBOX_MOUNTS_MAX, "mounts");
@@ -124,6 +128,17 @@ static int spec_fill(const struct call *call, const struct msg_create_sandbox_re
     return r < 0 ? r : mounts_find(call, request, ret, err);
 }
 
+/* Writes the address of all ports: a host name has the id without its dash. */
+static void address_write(const struct listener *listener, const char *id, char *ret)
+{
+    char name[LISTENER_ADDRESS_SIZE / 2];
+    const char *dash = strchrnul(id, '-');
+
+    if (listener_name(listener, name, sizeof(name)))
+        (void)snprintf(ret, LISTENER_ADDRESS_SIZE, "<port>-%.*s%s.%s", (int)(dash - id), id,
+                       dash + (*dash == '-'), name);
+}
+
 int sandbox_service_create(const struct call *call,
                            const struct msg_create_sandbox_request *request, struct err *err)
 {
@@ -133,6 +148,7 @@ int sandbox_service_create(const struct call *call,
     struct host_capabilities can;
     struct msg_sandbox message;
     struct sandbox_spec spec;
+    char *address = arena_take(call->arena, LISTENER_ADDRESS_SIZE, 1);
     bool is_joined = false;
     int r = spec_fill(call, request, &spec, err);
 
@@ -144,9 +160,11 @@ int sandbox_service_create(const struct call *call,
     message = sandbox_message(&info, false, call->arena);
     host_capabilities(call->host, &can);
     capabilities = capabilities_message(&can);
+    if (call->has_port_names)
+        address_write(call->listener, info.id, address);
     return call_reply(call,
                       MESSAGE(msg_create_sandbox_response, .sandbox = &message, .joined = is_joined,
-                              .capabilities = &capabilities),
+                              .capabilities = &capabilities, .address = address),
                       err);
 }
 
@@ -180,13 +198,53 @@ static int state_change(const struct call *call, const struct msg_sandbox_reques
 int sandbox_service_pause(const struct call *call, const struct msg_sandbox_request *request,
                           struct err *err)
 {
-    return state_change(call, request, sandbox_pause, err);
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+
+    if (r == 0)
+        r = sandbox_pause_drained(sandbox, call->connection_fd, err);
+    return r < 0 ? r : sandbox_reply(call, sandbox, err);
 }
 
-int sandbox_service_resume(const struct call *call, const struct msg_sandbox_request *request,
-                           struct err *err)
+static int process_begin(struct sandbox *sandbox, const struct process_spec *spec,
+                         struct arena *arena, struct msg_process_info *ret, struct err *err)
 {
-    return state_change(call, request, sandbox_resume, err);
+    cleanup_with(process_unref_slot) struct process *process = NULL;
+    struct record_info info;
+    int r = sandbox_exec(sandbox, spec, &process, err);
+
+    if (r < 0)
+        return r;
+    record_get(process_record(process), &info);
+    *ret = process_info_message(&info, false, arena);
+    return 0;
+}
+
+int sandbox_service_resume(const struct call *call,
+                           const struct msg_resume_sandbox_request *request, struct err *err)
+{
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
+    struct msg_process_info process;
+    struct process_spec spec;
+    struct msg_sandbox message;
+    int r = request->process ? process_spec_fill(request->process, call->arena, &spec, err) : 0;
+
+    if (r == 0)
+        r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+    if (r == 0)
+        r = sandbox_resume(sandbox, err);
+    spec.is_detached = true;
+    if (r == 0 && request->process)
+        r = process_begin(sandbox, &spec, call->arena, &process, err);
+    if (r < 0)
+        return r;
+    sandbox_get_info(sandbox, false, &info);
+    message = sandbox_message(&info, false, call->arena);
+    return call_reply(call,
+                      MESSAGE(msg_resume_sandbox_response, .sandbox = &message,
+                              .process = request->process ? &process : NULL),
+                      err);
 }
 
 int sandbox_service_stop(const struct call *call, const struct msg_sandbox_request *request,

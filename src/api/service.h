@@ -22,6 +22,7 @@ struct call {
     struct token_store *tokens;
     bool is_local;         /* it came over the unix socket */
     bool is_read_only;     /* the token is read-only */
+    bool has_port_names;   /* a front end serves ports of sandboxes by host name */
     bool is_raw;           /* the connection is handed over to the stream, which makes frames */
     int connection_fd;     /* hangs up when the client goes away */
     struct buf *out;       /* of a unary call: a service may write the reply here as JSON text */

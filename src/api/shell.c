@@ -48,6 +48,22 @@ int shell_service_open(const struct call *call, const struct msg_shell_open_requ
     return call_reply(call, MESSAGE(msg_shell_open_response, .shell = &shell), err);
 }
 
+int shell_service_get(const struct call *call, const struct msg_shell_get_request *request,
+                      struct err *err)
+{
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    struct shell_info info = { 0 };
+    struct msg_shell shell;
+    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+
+    if (r == 0)
+        r = shell_get(sandbox, request->name, &info, err);
+    if (r < 0)
+        return r;
+    shell = shell_message(&info);
+    return call_reply(call, MESSAGE(msg_shell_get_response, .shell = &shell), err);
+}
+
 int shell_service_remove(const struct call *call, const struct msg_shell_remove_request *request,
                          struct err *err)
 {

@@ -53,6 +53,7 @@ static int frontends_fill(struct frontends *frontends, const struct config *conf
     if (r < 0)
         return r;
     frontend_add(frontends, &e2b_frontend, frontends->e2b);
+    frontends->api.has_port_names = true;
 #endif
 #if HOLT_MCP
     frontends->mcp = mcp_sessions_new(frontends->host);

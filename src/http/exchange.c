@@ -2,6 +2,7 @@
 #include "http/exchange.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,17 @@ enum {
     DISCARD_MAX = 64 * 1024 * 1024,            /* bytes read of a refused body before we hang up */
     UNAUTHENTICATED_DISCARD_MAX = 1024 * 1024, /* the same for an unauthenticated client */
 };
+
+bool listener_name(const struct listener *listener, char *ret, size_t size)
+{
+    const char *port = strrchr(listener->tcp_address, ':');
+    char name[LISTENER_ADDRESS_SIZE / 4];
+
+    if (!port)
+        return false;
+    origin_rules_name(&listener->origin_rules, name, sizeof(name));
+    return snprintf(ret, size, "%s%s", name, port) < (int)size;
+}
 
 const char *exchange_header(const struct exchange *exchange, const char *name)
 {

@@ -17,13 +17,17 @@ struct frontend;
 struct refusal;
 struct upgraded_connections;
 
-enum { EXCHANGE_BODY_MAX = 4 * 1024 * 1024 }; /* of a request with one message */
+enum {
+    EXCHANGE_BODY_MAX = 4 * 1024 * 1024, /* of a request with one message */
+    LISTENER_ADDRESS_SIZE = 1024,
+};
 
 /* Where requests come in. */
 struct listener {
     bool is_local; /* the unix socket: protected by its mode, so no token is needed */
     bool is_tls;
     struct origin_rules origin_rules;
+    const char *tcp_address; /* ADDR:PORT of the TCP listener; "": there is none */
     struct token_store *tokens;
     struct upgraded_connections *upgraded;
     struct frontend *frontends; /* in order of precedence */
@@ -57,6 +61,10 @@ struct exchange {
     uint64_t started_ns;
     bool is_begun;
 };
+
+/* Writes the name and port that clients on TCP use for the daemon: the first of listen.hosts, or
+ * the name in listen, or localhost. Returns false if the daemon does not listen on TCP. */
+bool listener_name(const struct listener *listener, char *ret, size_t size);
 
 /* A header of the request, or NULL. */
 const char *exchange_header(const struct exchange *exchange, const char *name);

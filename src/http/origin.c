@@ -65,6 +65,19 @@ bool origin_rules_allow_host(const struct origin_rules *origin_rules, const char
            is_listed(origin_rules->hosts, name);
 }
 
+void origin_rules_name(const struct origin_rules *origin_rules, char *ret, size_t size)
+{
+    const char *first = origin_rules->hosts + strspn(origin_rules->hosts, ", ");
+    char own[NAME_MAX_BYTES];
+
+    if (*first)
+        (void)snprintf(ret, size, "%.*s", (int)strcspn(first, ", "), first);
+    else if (name_of(origin_rules->listen, own) && !is_address(own))
+        (void)snprintf(ret, size, "%s", own);
+    else
+        (void)snprintf(ret, size, "localhost");
+}
+
 bool origin_rules_allow_origin(const struct origin_rules *origin_rules, const char *origin)
 {
     return !origin || is_listed(origin_rules->origins, origin);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct origin_rules {
     bool is_local;       /* a unix socket: it has no host name */
@@ -15,6 +16,10 @@ struct origin_rules {
 /* Whether a Host header (NULL: absent) is accepted: an IP address, localhost or a configured name,
  * with any port. */
 bool origin_rules_allow_host(const struct origin_rules *origin_rules, const char *host);
+
+/* Writes the name that clients use below which host names of ports are: the first of `hosts`, or
+ * that in `listen` if it is a name, or localhost. */
+void origin_rules_name(const struct origin_rules *origin_rules, char *ret, size_t size);
 
 /* Whether an Origin header (NULL: absent; only browsers send it) is accepted. */
 bool origin_rules_allow_origin(const struct origin_rules *origin_rules, const char *origin);

@@ -130,6 +130,7 @@ static void server_init(struct server *server, const struct http_server *http,
     server->quiet_fd = -1;
     server->listener = (struct listener){
         .origin_rules = { .listen = http->listen, .hosts = http->hosts, .origins = http->origins },
+        .tcp_address = http->tcp_address,
         .tokens = options->tokens,
         .upgraded = &server->upgraded,
         .frontends = options->frontends,
@@ -269,14 +270,15 @@ static int listeners_start(struct http_server *http, const struct http_options *
     struct listen_given given;
     int r = listen_take_given(&given, err);
 
+    if (r < 0)
+        return r;
+    /* TCP comes first: replies over the unix socket have its address. */
+    if (given.tcp_fd >= 0 || strcmp(options->listen, "none") != 0)
+        r = tcp_start(http, options, given.tcp_fd, err);
     if (r == 0)
         r = local_start(http, options->run_dir, given.unix_fd, err);
     else
-        return r;
-    if (r < 0)
-        (void)fd_close(given.tcp_fd);
-    else if (given.tcp_fd >= 0 || strcmp(options->listen, "none") != 0)
-        r = tcp_start(http, options, given.tcp_fd, err);
+        (void)fd_close(given.unix_fd);
     return r;
 }
 

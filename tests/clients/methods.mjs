@@ -42,6 +42,10 @@ await claim("a_sandbox_is_what_was_asked_for", async () => {
 await claim("states_change", async () => {
   assert.equal((await holt.sandbox.pause({ sandboxId })).sandbox.state, "paused");
   assert.equal((await holt.sandbox.resume({ sandboxId })).sandbox.state, "active");
+  await holt.sandbox.pause({ sandboxId });
+  const resumed = await holt.sandbox.resume({ sandboxId, process: { args: ["sh", "-c", "exit 7"] } });
+  assert.equal(resumed.sandbox.state, "active");
+  assert.equal((await holt.process.wait({ sandboxId, processId: resumed.process.id })).ended.exitCode, 7);
   assert.equal((await holt.sandbox.stop({ sandboxId })).sandbox.state, "stopped");
   assert.equal((await holt.sandbox.start({ sandboxId })).sandbox.state, "active");
 });
@@ -184,6 +188,8 @@ await claim("a_service_and_a_forward_have_addresses", async () => {
 await claim("shells_remember", async () => {
   assert.equal((await holt.shell.open({ sandboxId, name: "work" })).shell.name, "work");
   await all(holt.shell.run({ sandboxId, name: "work", command: "cd /tmp; A=1" }));
+  assert.equal((await holt.shell.get({ sandboxId, name: "work" })).shell.kind, "bash");
+  await refused(Code.NotFound, holt.shell.get({ sandboxId, name: "other" }));
   const messages = await all(holt.shell.run({ sandboxId, name: "work", command: "echo $A $PWD; false" }));
   assert.equal(text(messages, "stdout"), "1 /tmp\n");
   assert.equal(messages.at(-1).event.value.exitCode, 1);

@@ -110,6 +110,31 @@ int holt_process_start(struct holt *holt, const char *sandbox, const struct holt
     return client_call_for(holt, &call, sizeof(**ret), started_fill, ret, error);
 }
 
+static int resumed_fill(void *result, const void *message, struct holt_error *error)
+{
+    const struct msg_resume_sandbox_response *reply = message;
+
+    return one_fill(result, reply->process, error);
+}
+
+int holt_sandbox_resume_with(struct holt *holt, const char *sandbox,
+                             const struct holt_command *command, int64_t deadline,
+                             struct holt_process_info **ret, struct holt_error *error)
+{
+    cleanup_with(arena_done) struct arena arena = ARENA_INIT(REQUEST_BYTES_MAX);
+    struct holt_command given = HOLT_INIT(holt_command);
+    struct request_process process;
+    struct msg_resume_sandbox_request request;
+    const struct client_call call = { &method_sandbox_service_resume, &request, false, deadline };
+
+    if (options_take(&given, sizeof(given), command, error) < 0 ||
+        request_process_set(&process, &given, given.has_stdin, &arena, error) < 0)
+        return -1;
+    request =
+        (struct msg_resume_sandbox_request){ .sandbox_id = sandbox, .process = &process.spec };
+    return client_call_for(holt, &call, sizeof(**ret), resumed_fill, ret, error);
+}
+
 static int launched_fill(void *result, const void *message, struct holt_error *error)
 {
     const struct msg_launch_response *reply = message;

@@ -84,6 +84,7 @@ static void sandbox_fill(void *result, struct holt_sandbox *sandbox,
         .idle_timeout_ms = message->idle_timeout_ms,
         .idle_action = message->idle_action,
         .last_active_ms = (int64_t)message->last_active_at_ms,
+        .address = "",
     };
     labels_fill(result, sandbox, message);
     mounts_fill(result, sandbox, message);
@@ -132,6 +133,7 @@ static int created_fill(void *result, const void *message, struct holt_error *er
     if (one_fill(result, reply->sandbox, error) < 0)
         return -1;
     ((struct holt_sandbox *)result)->is_joined = reply->joined;
+    ((struct holt_sandbox *)result)->address = reply->address;
     return 0;
 }
 
@@ -226,10 +228,20 @@ int holt_sandbox_pause(struct holt *holt, const char *sandbox, int64_t deadline,
     return state_change(holt, &method_sandbox_service_pause, sandbox, deadline, ret, error);
 }
 
+static int resumed_fill(void *result, const void *message, struct holt_error *error)
+{
+    const struct msg_resume_sandbox_response *reply = message;
+
+    return one_fill(result, reply->sandbox, error);
+}
+
 int holt_sandbox_resume(struct holt *holt, const char *sandbox, int64_t deadline,
                         struct holt_sandbox **ret, struct holt_error *error)
 {
-    return state_change(holt, &method_sandbox_service_resume, sandbox, deadline, ret, error);
+    const struct msg_resume_sandbox_request request = { .sandbox_id = sandbox };
+    const struct client_call call = { &method_sandbox_service_resume, &request, false, deadline };
+
+    return client_call_for(holt, &call, sizeof(**ret), resumed_fill, ret, error);
 }
 
 int holt_sandbox_stop(struct holt *holt, const char *sandbox, int64_t deadline,

@@ -38,6 +38,25 @@ int holt_shell_open(struct holt *holt, const char *sandbox, const char *shell, i
     return client_call_for(holt, &call, sizeof(**ret), opened_fill, ret, error);
 }
 
+static int got_fill(void *result, const void *message, struct holt_error *error)
+{
+    const struct msg_shell_get_response *reply = message;
+
+    if (!reply->shell)
+        return reply_lacks("shell", error);
+    shell_fill(result, result, reply->shell);
+    return 0;
+}
+
+int holt_shell_get(struct holt *holt, const char *sandbox, const char *shell, int64_t deadline,
+                   struct holt_shell **ret, struct holt_error *error)
+{
+    const struct msg_shell_get_request request = { .sandbox_id = sandbox, .name = shell };
+    const struct client_call call = { &method_shell_service_get, &request, true, deadline };
+
+    return client_call_for(holt, &call, sizeof(**ret), got_fill, ret, error);
+}
+
 static int list_fill(void *result, const void *message, struct holt_error *error)
 {
     const struct msg_shell_list_response *reply = message;

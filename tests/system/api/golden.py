@@ -343,6 +343,8 @@ def process_calls(call):
 def shell_calls(call):
     call("no shells", "ShellService/List", sandboxId="full")
     call("open", "ShellService/Open", sandboxId="full", name="main")
+    call("get a shell", "ShellService/Get", sandboxId="full", name="main")
+    call("get no shell", "ShellService/Get", sandboxId="full", name="other")
     call.stream("shell run", "ShellService/Run", {
         "sandboxId": "full", "name": "main", "command": "cd /tmp; pwd; echo e >&2; false"}, _merge=sorted_output)
     call.stream("shell run without a command", "ShellService/Run", {"sandboxId": "full", "name": "main"},
@@ -354,6 +356,11 @@ def shell_calls(call):
     call("shells", "ShellService/List", sandboxId="full")
     call("remove a shell", "ShellService/Remove", sandboxId="full", name="main")
     call("remove no shell", "ShellService/Remove", sandboxId="full", name="main")
+    call("pause to resume", "SandboxService/Pause", sandboxId="plain")
+    resumed = call("resume with a process", "SandboxService/Resume", sandboxId="plain",
+                   process={"args": ["sleep", "1000"]})["process"]["id"]
+    call("signal of 0", "ProcessService/Signal", sandboxId="plain", processId=resumed)
+    call("wait for the terminated", "ProcessService/Wait", sandboxId="plain", processId=resumed)
 
 
 def file_calls(call):
@@ -538,6 +545,7 @@ BASES = {  # a request that is right, and is refused for what it names, or chang
     "SandboxService/Create": {"template": "nothing"},
     "SandboxService/Run": {"sandbox": {"template": "nothing", "limits": {}}, "process": {**PROCESS, "terminal": {
         "rows": 1, "columns": 1}}},
+    "SandboxService/Resume": {**NOBODY, "process": PROCESS},
     "SandboxService/List": {}, "SandboxService/WatchStats": {}, "SandboxService/Stats": {},
     "SnapshotService/Create": {**NOBODY, "name": "x"}, "SnapshotService/Rollback": {**NOBODY, "snapshot": "x"},
     "SnapshotService/Remove": {**NOBODY, "snapshot": "x"},

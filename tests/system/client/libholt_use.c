@@ -58,6 +58,26 @@ static void use_host(void)
     holt_free(health);
 }
 
+/* A signal of 0 is SIGTERM, as the specification of such calls says. */
+static void use_resume_with(const char *sandbox)
+{
+    struct holt_command command = HOLT_INIT(holt_command);
+    struct holt_process_info *info;
+    struct holt_end *end;
+
+    command.args = (const char *const[]){ "sleep", "1000", NULL };
+    CHECK(holt_sandbox_resume_with(holt, sandbox, &command, soon(), &info, &error) == -1);
+    IS(error.cause, "InvalidState");
+    CHECK(holt_sandbox_pause(holt, sandbox, soon(), NULL, &error) == 0);
+    CHECK(holt_sandbox_resume_with(holt, sandbox, &command, soon(), &info, &error) == 0);
+    CHECK(info->is_running);
+    CHECK(holt_process_signal(holt, sandbox, info->id, 0, soon(), &error) == 0);
+    CHECK(holt_process_wait(holt, sandbox, info->id, soon(), &end, &error) == 0);
+    CHECK(end->signal == SIGTERM);
+    holt_free(end);
+    holt_free(info);
+}
+
 static void use_sandboxes(void)
 {
     const char *const labels[] = { "team=red", "n=1", NULL }, *const other[] = { "n=2", NULL };
@@ -99,6 +119,7 @@ static void use_sandboxes(void)
     IS(holt_state_name(found->state), "paused");
     holt_free(found);
     CHECK(holt_sandbox_resume(holt, made->id, soon(), NULL, &error) == 0);
+    use_resume_with(made->id);
     CHECK(holt_sandbox_stop(holt, made->id, soon(), NULL, &error) == 0);
     CHECK(holt_sandbox_start(holt, made->id, soon(), NULL, &error) == 0);
     CHECK(holt_stats(holt, (const char *const[]){ "named", NULL }, soon(), &stats, &error) == 0);
@@ -390,6 +411,12 @@ static void use_shells(const char *sandbox)
     CHECK(holt_shell_open(holt, sandbox, "other", soon(), &shell, &error) == 0);
     CHECK(*shell->process_id);
     holt_free(shell);
+    CHECK(holt_shell_get(holt, sandbox, "other", soon(), &shell, &error) == 0);
+    IS(shell->name, "other");
+    CHECK(*shell->process_id);
+    holt_free(shell);
+    CHECK(holt_shell_get(holt, sandbox, "none", soon(), &shell, &error) == -1);
+    IS(error.code, "not_found");
     CHECK(holt_shell_list(holt, sandbox, soon(), &list, &error) == 0);
     CHECK(list->count == 2 && strcmp(list->items[0]->name, "other") == 0);
     holt_free(list);

@@ -2,7 +2,7 @@
 socket); $id is a sandbox with e2b_port_server.py at its port 8000, $holt the command."""
 import hashlib, json, os, select, socket, ssl, struct, subprocess, sys
 
-from api import equal
+from api import call, equal
 from e2b_port_server import CANNED, LARGE
 
 ID = os.environ["id"].replace("-", "")
@@ -99,6 +99,16 @@ def credentials_for_holt_stay_behind():
     answer = ask("/see", Authorization="Basic dTpw", X_API_Key="own", X_Access_Token="theirs", Cookie=f"a=b; holt-token={full}")
     for wanted in "Authorization: Basic dTpw", "X-API-Key: own", "X-Access-Token: theirs", "Cookie: a=b\r\n":
         assert wanted in answer.text.decode(), (wanted, answer.text)
+
+
+def a_new_sandbox_has_an_address():
+    """A host name for all its ports, to be completed by the client."""
+    made = call("SandboxService/Create")
+    sandbox = made["sandbox"]["id"]
+    call("SandboxService/Destroy", sandboxId=sandbox)
+    equal(f"<port>-{sandbox.replace('-', '')}.localhost:{os.environ['port']}", made["address"])
+    equal(200, ask("/", Host=made["address"].replace("<port>", "8000").replace(sandbox.replace("-", ""), ID),
+                   E2b_Sandbox_Id=None, E2b_Sandbox_Port=None).status)
 
 
 def a_host_name_leads_to_a_port():

@@ -22,7 +22,7 @@
 #define sandbox_unref stub_sandbox_unref
 #define sandbox_get_info stub_sandbox_get_info
 #define sandbox_list stub_sandbox_list
-#define sandbox_pause stub_sandbox_pause
+#define sandbox_pause_drained stub_sandbox_pause_drained
 #define sandbox_resume stub_sandbox_resume
 #define sandbox_stop stub_sandbox_stop
 #define sandbox_start stub_sandbox_start
@@ -171,9 +171,9 @@ int stub_sandbox_list(struct host *host, const struct label *labels, size_t labe
     return 0;
 }
 
-int stub_sandbox_pause(struct sandbox *sandbox, struct err *err)
+int stub_sandbox_pause_drained(struct sandbox *sandbox, int watch_fd, struct err *err)
 {
-    (void)sandbox;
+    (void)sandbox, (void)watch_fd;
     return err_refuse(err, CAUSE_SESSION_PAUSED, "it is paused");
 }
 
