@@ -320,10 +320,43 @@ HOLT_API int holt_sandbox_start(struct holt *holt, const char *sandbox, int64_t 
 HOLT_API int holt_sandbox_destroy(struct holt *holt, const char *sandbox, int64_t deadline,
                                   struct holt_error *error);
 
+/* What is NULL, 0 or false stays as it is. */
+struct holt_update_options {
+    size_t size;
+    const char *name;                 /* "": no name */
+    const char *const *labels;        /* "key=value" to set, ends with NULL */
+    const char *const *remove_labels; /* keys, ends with NULL */
+    uint64_t memory_bytes;            /* limits of memory, CPU and pids apply at once */
+    uint32_t cpu_millis;
+    uint32_t pids;
+    uint32_t files;
+    bool sets_ttl;
+    uint64_t ttl_ms;           /* from now; 0: it does not expire */
+    const char *expire_action; /* "kill", "pause" or "stop" */
+    bool sets_idle_timeout;
+    uint64_t idle_timeout_ms;
+    const char *idle_action;
+    bool sets_max_snapshots;
+    uint32_t max_snapshots;
+    bool sets_volumes;
+    const char *const *volumes; /* replace all of a stopped sandbox, as in holt_sandbox_options */
+};
+
+/* Changes properties of a sandbox: all that are given, or none. */
+HOLT_API int holt_sandbox_update(struct holt *holt, const char *sandbox,
+                                 const struct holt_update_options *options, int64_t deadline,
+                                 struct holt_sandbox **ret, struct holt_error *error);
+
 struct holt_fork_options {
     size_t size;
     const char *from; /* a snapshot; NULL: the current files */
     uint32_t count;   /* 0: 1 */
+    /* Instead of those of the original; several forks are called NAME-1, NAME-2 and so on. */
+    const char *name;
+    const char *const *labels; /* additional "key=value", ends with NULL */
+    bool sets_ttl;
+    uint64_t ttl_ms; /* 0: they do not expire */
+    const char *expire_action;
 };
 
 /* Creates new sandboxes with the files of this one, all or none. options may be NULL. */

@@ -86,21 +86,20 @@ static int digest_make(const struct call *call, const char **ret, struct err *er
     return 0;
 }
 
-static int mounts_find(const struct call *call, const struct msg_create_sandbox_request *request,
-                       struct sandbox_spec *ret, struct err *err)
+static int mounts_find(const struct call *call, const struct msg_volume_mount *messages,
+                       size_t count, const struct sandbox_mount **ret, struct err *err)
 {
-    struct sandbox_mount *mounts = arena_take(call->arena, request->volumes_count, sizeof(*mounts));
+    struct sandbox_mount *mounts = arena_take(call->arena, count, sizeof(*mounts));
 
-    for (size_t i = 0; i < request->volumes_count; i++) {
-        const struct msg_volume_mount *mount = &request->volumes[i];
+    for (size_t i = 0; i < count; i++) {
+        const struct msg_volume_mount *mount = &messages[i];
         int r = named_volume_mount(call->host, mount->volume, mount->path, &mounts[i], err);
 
         if (r < 0)
             return r;
     }
-    ret->mounts = mounts;
-    ret->mount_count = request->volumes_count;
-    return sandbox_mounts_check(mounts, request->volumes_count, err);
+    *ret = mounts;
+    return sandbox_mounts_check(mounts, count, err);
 }
 
 static int spec_fill(const struct call *call, const struct msg_create_sandbox_request *request,
@@ -120,12 +119,14 @@ static int spec_fill(const struct call *call, const struct msg_create_sandbox_re
         .ttl_ms = request->ttl_ms,
         .idle_timeout_ms = request->idle_timeout_ms,
         .key = text_or_null(request->idempotency_key),
+        .mount_count = request->volumes_count,
     };
     (void)sandbox_action_parse(request->expire_action, &ret->expire_action);
     (void)sandbox_action_parse(request->idle_action, &ret->idle_action);
     if (ret->key)
         r = digest_make(call, &ret->digest, err);
-    return r < 0 ? r : mounts_find(call, request, ret, err);
+    return r < 0 ? r
+                 : mounts_find(call, request->volumes, request->volumes_count, &ret->mounts, err);
 }
 
 /* Writes the address of all ports: a host name has the id without its dash. */
@@ -181,6 +182,45 @@ int sandbox_service_get(const struct call *call, const struct msg_get_sandbox_re
     sandbox_get_info(sandbox, true, &info);
     message = sandbox_message(&info, true, call->arena);
     return call_reply(call, MESSAGE(msg_get_sandbox_response, .sandbox = &message), err);
+}
+
+/* Returns the action that the word names, or NULL for "". */
+static const enum sandbox_action *action_of(const char *word, enum sandbox_action *room)
+{
+    return *word && sandbox_action_parse(word, room) ? room : NULL;
+}
+
+int sandbox_service_update(const struct call *call,
+                           const struct msg_update_sandbox_request *request, struct err *err)
+{
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    const struct msg_volume_mounts *volumes = request->volumes;
+    enum sandbox_action expire, idle;
+    struct sandbox_change change = {
+        .name = request->name,
+        .labels = labels_of(request->labels, request->labels_count, call->arena),
+        .label_count = request->labels_count,
+        .dropped_labels = request->remove_labels,
+        .dropped_count = request->remove_labels_count,
+        .limits = limits_of(request->limits),
+        .has_ttl = request->has_ttl_ms,
+        .ttl_ms = request->ttl_ms,
+        .expire_action = action_of(request->expire_action, &expire),
+        .has_idle_timeout = request->has_idle_timeout_ms,
+        .idle_timeout_ms = request->idle_timeout_ms,
+        .idle_action = action_of(request->idle_action, &idle),
+        .has_snapshots_max = request->has_max_snapshots,
+        .snapshots_max = request->max_snapshots,
+        .has_mounts = volumes != NULL,
+        .mount_count = volumes ? volumes->mounts_count : 0,
+    };
+    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+
+    if (r == 0 && volumes)
+        r = mounts_find(call, volumes->mounts, volumes->mounts_count, &change.mounts, err);
+    if (r == 0)
+        r = sandbox_update(sandbox, &change, err);
+    return r < 0 ? r : sandbox_reply(call, sandbox, err);
 }
 
 /* Changes the state, and replies with the new one. */
@@ -300,8 +340,19 @@ int sandbox_service_fork(const struct call *call, const struct msg_fork_request 
 {
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
     struct sandbox *forks[FORK_MAX] = { NULL };
+    struct fork_spec spec = {
+        .from = text_or_null(request->from),
+        .count = request->count,
+        .name = text_or_null(request->name),
+        .labels = labels_of(request->labels, request->labels_count, call->arena),
+        .label_count = request->labels_count,
+        .has_ttl = request->has_ttl_ms,
+        .ttl_ms = request->ttl_ms,
+    };
     struct sandbox_info *infos;
     int r;
+
+    (void)sandbox_action_parse(request->expire_action, &spec.expire_action);
 
     if (strcmp(request->from, SNAPSHOT_TEMPLATE) == 0)
         return err_set(err, ERR_INVALID,
@@ -309,7 +360,7 @@ int sandbox_service_fork(const struct call *call, const struct msg_fork_request 
                        "from that instead");
     r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
     if (r == 0)
-        r = sandbox_fork(sandbox, text_or_null(request->from), request->count, NULL, forks, err);
+        r = sandbox_fork_as(sandbox, &spec, forks, err);
     if (r < 0)
         return r;
     infos = arena_take(call->arena, request->count, sizeof(*infos));

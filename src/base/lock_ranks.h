@@ -54,6 +54,7 @@
     row(LOCK_STORE, "store/store.c", "the use counts of templates")                                \
     row(LOCK_DISK, "store/disk.c", "the wake-up of the thread of the disk")                        \
     row(LOCK_CHANNEL, "host/machine/channel.c", "the frames to one guest")                         \
+    row(LOCK_NAMES, "host/sandbox/name.c", "the names of sandboxes, for events")                   \
     row(LOCK_BRIDGE, "cli/mcp/bridge.c", "the calls under way")                                    \
     row(LOCK_BRIDGE_SANDBOX, "cli/mcp/sandbox.c", "the bridge's sandbox")                          \
     row(LOCK_BRIDGE_OUTPUT, "cli/mcp/bridge.c", "the bridge's standard output")                    \

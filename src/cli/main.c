@@ -13,6 +13,7 @@ const struct command *const commands[] = {
     &command_ls,
     &command_inspect,
     &command_stats,
+    &command_update,
     &command_pause,
     &command_resume,
     &command_stop,

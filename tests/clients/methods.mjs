@@ -237,6 +237,8 @@ await claim("turns_are_rolled_back_and_compared", async () => {
   assert.deepEqual(snapshots.map((each) => each.name), ["turn-0001", "two"]);
   assert.equal(base, "turn-0001");
   await holt.snapshot.remove({ sandboxId, snapshot: "two" });
+  const { sandbox: changed } = await holt.sandbox.update({ sandboxId, labels: { tier: "2" }, limits: { pids: 500 } });
+  assert.deepEqual([changed.labels, changed.limits.pids], [{ team: "red", tier: "2" }, 500]);
   const { sandboxes } = await holt.sandbox.fork({ sandboxId, count: 2 });
   for (const fork of sandboxes) await holt.sandbox.destroy({ sandboxId: fork.id });
 });

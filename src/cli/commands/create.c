@@ -5,10 +5,9 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/text/parse.h"
-#include "base/xalloc.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
+#include "cli/core/lifetime.h"
 #include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
@@ -37,26 +36,21 @@ static int set_label(void *into, const char *value, struct err *err)
     return words_add_label(&options->labels, value, err);
 }
 
-/* Parses TIME or TIME:ACTION. */
-static int time_parse(const char *value, uint64_t *ret_ms, const char **ret_action)
+/* The action is "kill" by default. */
+static int time_set(const char *value, uint64_t *ret_ms, const char **ret_action)
 {
-    size_t len = strcspn(value, ":");
-    cleanup_free char *time = xasprintf("%.*s", (int)len, value);
-    const char *action = value[len] ? value + len + 1 : "kill";
+    int r = lifetime_parse(value, ret_ms, ret_action);
 
-    if (parse_duration_ms(time, ret_ms) < 0 || *ret_ms == 0 ||
-        (strcmp(action, "kill") != 0 && strcmp(action, "pause") != 0 &&
-         strcmp(action, "stop") != 0))
-        return -EINVAL;
-    *ret_action = action;
-    return 0;
+    if (!*ret_action)
+        *ret_action = "kill";
+    return *ret_ms == 0 ? -EINVAL : r;
 }
 
 static int set_ttl(void *into, const char *value, struct err *err)
 {
     struct holt_sandbox_options *sandbox = &((struct create_options *)into)->sandbox;
 
-    if (time_parse(value, &sandbox->ttl_ms, &sandbox->expire_action) < 0)
+    if (time_set(value, &sandbox->ttl_ms, &sandbox->expire_action) < 0)
         return err_set(err, ERR_INVALID, "--ttl '%.100s' is not a time like 1h or 1h:pause", value);
     return 0;
 }
@@ -65,23 +59,17 @@ static int set_idle_timeout(void *into, const char *value, struct err *err)
 {
     struct holt_sandbox_options *sandbox = &((struct create_options *)into)->sandbox;
 
-    if (time_parse(value, &sandbox->idle_timeout_ms, &sandbox->idle_action) < 0)
+    if (time_set(value, &sandbox->idle_timeout_ms, &sandbox->idle_action) < 0)
         return err_set(err, ERR_INVALID,
                        "--idle-timeout '%.100s' is not a time like 10m or 10m:pause", value);
     return 0;
 }
 
-/* A name has no colon, so the first one separates it from the path. */
 static int set_volume(void *into, const char *value, struct err *err)
 {
     struct create_options *options = into;
-    size_t len = strcspn(value, ":");
 
-    if (len == 0 || !value[len] || value[len + 1] != '/')
-        return err_set(err, ERR_INVALID, "--volume '%.100s' is not NAME:PATH like data:/mnt/data",
-                       value);
-    words_add(&options->volumes, value);
-    return 0;
+    return words_add_volume(&options->volumes, value, err);
 }
 
 static const struct option_row rows[] = {

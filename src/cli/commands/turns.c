@@ -9,9 +9,11 @@
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/each.h"
+#include "cli/core/lifetime.h"
 #include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
+#include "cli/core/words.h"
 #include "holt.h"
 
 /* --- turn, snapshot --------------------------------------------------------------------------- */
@@ -226,15 +228,41 @@ const struct command command_rollback = {
 
 struct fork_options {
     struct output_options output;
-    uint32_t count;
-    const char *from;
+    struct holt_fork_options request; /* all but labels */
+    struct words labels;
 };
+
+static void fork_options_done(struct fork_options *options)
+{
+    words_done(&options->labels);
+}
+
+static int set_label(void *into, const char *value, struct err *err)
+{
+    return words_add_label(&((struct fork_options *)into)->labels, value, err);
+}
+
+static int set_ttl(void *into, const char *value, struct err *err)
+{
+    struct holt_fork_options *request = &((struct fork_options *)into)->request;
+
+    if (lifetime_parse(value, &request->ttl_ms, &request->expire_action) < 0)
+        return err_set(err, ERR_INVALID, "--ttl '%.100s' is not a time like 1h or 1h:pause", value);
+    request->sets_ttl = true;
+    return 0;
+}
 
 static const struct option_row fork_rows[] = {
     { "count", 'n', "NUMBER", "how many to create, all or none",
-      OPTION_U32(struct fork_options, count, 1, "a number like 8") },
+      OPTION_U32(struct fork_options, request.count, 1, "a number like 8") },
     { "from", 0, "SNAPSHOT", "with the files of a snapshot, not the current files",
-      OPTION_TEXT(struct fork_options, from) },
+      OPTION_TEXT(struct fork_options, request.from) },
+    { "name", 0, "NAME", "the name of the fork; several are NAME-1, NAME-2, ...",
+      OPTION_TEXT(struct fork_options, request.name) },
+    { "label", 'l', "KEY=VALUE", "a label, besides those of the original; may be repeated",
+      OPTION_CALL(set_label) },
+    { "ttl", 0, "TIME[:ACTION]", "kill, pause or stop it at this age; 0: never",
+      OPTION_CALL(set_ttl) },
     OPTION_OUTPUT,
     OPTION_JSON,
     { "quiet", 'q', NULL, "print only ids (the default)",
@@ -248,8 +276,8 @@ static int fork_run(int argc, char **argv)
 {
     static const struct operands operands = { 1, 1, "an ID" };
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
-    struct holt_fork_options request = HOLT_INIT(holt_fork_options);
-    struct fork_options options = { .count = 1 };
+    cleanup_with(fork_options_done) struct fork_options options = { .request = HOLT_INIT(
+                                                                        holt_fork_options) };
     cleanup_result struct holt_sandbox_list *list = NULL;
     struct holt_error error;
     int next, status;
@@ -259,10 +287,9 @@ static int fork_run(int argc, char **argv)
     if (!command_has_operands(&command_fork, &operands, argc - next) ||
         connection_open(&connection) < 0)
         return STATUS_HOLT;
-    request.from = options.from;
-    request.count = options.count;
-    if (holt_sandbox_fork(connection.holt, argv[next], &request, HOLT_NO_DEADLINE, &list, &error) <
-        0)
+    options.request.labels = (const char *const *)options.labels.items;
+    if (holt_sandbox_fork(connection.holt, argv[next], &options.request, HOLT_NO_DEADLINE, &list,
+                          &error) < 0)
         return report_holt_error(&error);
     if (options.output.wants_json)
         return output_json(list, "sandboxes");

@@ -73,6 +73,7 @@ extern const struct command command_create;
 extern const struct command command_ls;
 extern const struct command command_inspect;
 extern const struct command command_stats;
+extern const struct command command_update;
 extern const struct command command_pause;
 extern const struct command command_resume;
 extern const struct command command_stop;

@@ -26,6 +26,18 @@ int words_add_label(struct words *words, const char *text, struct err *err)
     return 0;
 }
 
+/* A name has no colon, so the first one separates it from the path. */
+int words_add_volume(struct words *words, const char *text, struct err *err)
+{
+    size_t len = strcspn(text, ":");
+
+    if (len == 0 || !text[len] || text[len + 1] != '/')
+        return err_set(err, ERR_INVALID, "--volume '%.100s' is not NAME:PATH like data:/mnt/data",
+                       text);
+    words_add(words, text);
+    return 0;
+}
+
 void words_done(struct words *words)
 {
     for (size_t i = 0; i < words->count; i++)

@@ -109,14 +109,12 @@ static int list_fill(void *result, const struct msg_sandbox *messages, size_t co
 
 /* Makes mounts of "name:/path" texts, which end with NULL. A name has no colon; the daemon refuses
  * a text without one. */
-static void mounts_set(struct msg_create_sandbox_request *request, const char *const *texts,
-                       struct arena *arena)
+static const struct msg_volume_mount *mounts_make(const char *const *texts, struct arena *arena)
 {
-    struct msg_volume_mount *mounts = arena_take(arena, request_count(texts) + 1, sizeof(*mounts));
+    const size_t count = request_count(texts);
+    struct msg_volume_mount *mounts = arena_take(arena, count + 1, sizeof(*mounts));
 
-    request->volumes = mounts;
-    request->volumes_count = request_count(texts);
-    for (size_t i = 0; i < request->volumes_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         size_t len = strcspn(texts[i], ":");
         char *volume = arena_take(arena, len + 1, 1);
 
@@ -124,6 +122,7 @@ static void mounts_set(struct msg_create_sandbox_request *request, const char *c
         mounts[i].volume = volume;
         mounts[i].path = texts[i][len] ? texts[i] + len + 1 : "";
     }
+    return mounts;
 }
 
 static int created_fill(void *result, const void *message, struct holt_error *error)
@@ -164,7 +163,8 @@ int holt_sandbox_create(struct holt *holt, const struct holt_sandbox_options *op
     };
     if (request_pairs(&arena, given.labels, &request.labels, &request.labels_count, error) < 0)
         return -1;
-    mounts_set(&request, given.volumes, &arena);
+    request.volumes = mounts_make(given.volumes, &arena);
+    request.volumes_count = request_count(given.volumes);
     call.can_be_repeated = given.idempotency_key != NULL;
     return client_call_for(holt, &call, sizeof(**ret), created_fill, ret, error);
 }
@@ -210,6 +210,43 @@ static int changed_fill(void *result, const void *message, struct holt_error *er
     const struct msg_sandbox_response *reply = message;
 
     return one_fill(result, reply->sandbox, error);
+}
+
+int holt_sandbox_update(struct holt *holt, const char *sandbox,
+                        const struct holt_update_options *options, int64_t deadline,
+                        struct holt_sandbox **ret, struct holt_error *error)
+{
+    cleanup_with(arena_done) struct arena arena = ARENA_INIT(REQUEST_BYTES_MAX);
+    struct holt_update_options given = HOLT_INIT(holt_update_options);
+    struct msg_update_sandbox_request request;
+    struct client_call call = { &method_sandbox_service_update, &request, false, deadline };
+    struct msg_volume_mounts volumes;
+    struct msg_limits limits;
+
+    if (options_take(&given, sizeof(given), options, error) < 0)
+        return -1;
+    limits = (struct msg_limits){ given.memory_bytes, given.cpu_millis, given.pids, given.files };
+    volumes = (struct msg_volume_mounts){ mounts_make(given.volumes, &arena),
+                                          request_count(given.volumes) };
+    request = (struct msg_update_sandbox_request){
+        .sandbox_id = sandbox,
+        .name = given.name,
+        .remove_labels = given.remove_labels,
+        .remove_labels_count = request_count(given.remove_labels),
+        .limits = &limits,
+        .has_ttl_ms = given.sets_ttl,
+        .ttl_ms = given.ttl_ms,
+        .expire_action = given.expire_action,
+        .has_idle_timeout_ms = given.sets_idle_timeout,
+        .idle_timeout_ms = given.idle_timeout_ms,
+        .idle_action = given.idle_action,
+        .has_max_snapshots = given.sets_max_snapshots,
+        .max_snapshots = given.max_snapshots,
+        .volumes = given.sets_volumes ? &volumes : NULL,
+    };
+    if (request_pairs(&arena, given.labels, &request.labels, &request.labels_count, error) < 0)
+        return -1;
+    return client_call_for(holt, &call, sizeof(**ret), changed_fill, ret, error);
 }
 
 /* Makes a call that changes the state of a sandbox. */
@@ -277,6 +314,7 @@ int holt_sandbox_fork(struct holt *holt, const char *sandbox,
                       const struct holt_fork_options *options, int64_t deadline,
                       struct holt_sandbox_list **ret, struct holt_error *error)
 {
+    cleanup_with(arena_done) struct arena arena = ARENA_INIT(REQUEST_BYTES_MAX);
     struct holt_fork_options given = HOLT_INIT(holt_fork_options);
     struct msg_fork_request request;
     const struct client_call call = { &method_sandbox_service_fork, &request, false, deadline };
@@ -287,6 +325,12 @@ int holt_sandbox_fork(struct holt *holt, const char *sandbox,
         .sandbox_id = sandbox,
         .from = given.from,
         .count = given.count,
+        .name = given.name,
+        .has_ttl_ms = given.sets_ttl,
+        .ttl_ms = given.ttl_ms,
+        .expire_action = given.expire_action,
     };
+    if (request_pairs(&arena, given.labels, &request.labels, &request.labels_count, error) < 0)
+        return -1;
     return client_call_for(holt, &call, sizeof(**ret), forked_fill, ret, error);
 }

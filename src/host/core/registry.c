@@ -153,6 +153,30 @@ int registry_put_later(struct registry *registry, const struct sandbox_info *inf
     return put_all(registry, infos, count, &ignored, err);
 }
 
+static int drop_mounts(struct registry *registry, const char *id, struct err *err)
+{
+    if (registry_bind_text(registry->statements[STATEMENT_DROP_MOUNTS], 1, id) != SQLITE_OK)
+        return registry_explain(registry, "record mounts", err);
+    return registry_run(registry, STATEMENT_DROP_MOUNTS, "record mounts", err);
+}
+
+int registry_put_changed(struct registry *registry, const struct sandbox_info *info,
+                         struct err *err)
+{
+    int r = labels_check(info, err);
+
+    if (r < 0)
+        return r;
+    r = registry_begin(registry, err);
+    if (r >= 0)
+        r = put_sandbox(registry, info, err);
+    if (r >= 0)
+        r = drop_mounts(registry, info->id, err);
+    if (r >= 0)
+        r = put_mounts(registry, info, err);
+    return registry_end(registry, r, err);
+}
+
 int registry_sync(struct registry *registry, struct err *err)
 {
     struct registry_write write;

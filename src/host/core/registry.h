@@ -42,6 +42,10 @@ int registry_put_all(struct registry *registry, const struct sandbox_info *infos
 int registry_put_later(struct registry *registry, const struct sandbox_info *infos, size_t count,
                        struct err *err);
 
+/* Records a sandbox whose properties were changed, also its mounts. */
+int registry_put_changed(struct registry *registry, const struct sandbox_info *info,
+                         struct err *err);
+
 /* Waits until all changes so far are on disk. */
 int registry_sync(struct registry *registry, struct err *err);
 

@@ -120,6 +120,7 @@ static const char *const statement_texts[STATEMENTS] = {
     [STATEMENT_DROP_LABELS] = "DELETE FROM labels WHERE sandbox = ?1",
     [STATEMENT_ADD_LABEL] =
         "INSERT INTO labels (sandbox, position, key, value) VALUES (?1, ?2, ?3, ?4)",
+    [STATEMENT_DROP_MOUNTS] = "DELETE FROM mounts WHERE sandbox = ?1",
     [STATEMENT_ADD_MOUNT] = "INSERT INTO mounts (sandbox, path, depot) VALUES (?1, ?2, ?3)",
     [STATEMENT_PUT_METADATA] = ("INSERT INTO notes (sandbox, note) VALUES (?1, ?2)"
                                 " ON CONFLICT (sandbox) DO UPDATE SET note = excluded.note"),

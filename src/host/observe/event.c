@@ -16,6 +16,7 @@
 #include "host/observe/event_ring.h"
 #include "host/observe/metrics_internal.h"
 #include "host/process/table.h"
+#include "host/sandbox/name.h"
 #include "host/sandbox/sandbox_internal.h"
 
 /* The names for subscribers and for the audit log; NULL: not recorded. */
@@ -46,6 +47,7 @@ static const struct {
     [EVENT_SANDBOX_ADOPTED] = { "sandbox.adopted", "adopt" },
     [EVENT_SANDBOX_RECOVERED] = { "sandbox.recovered", "recover" },
     [EVENT_SANDBOX_ROLLED_BACK] = { "sandbox.rolled-back", "rollback" },
+    [EVENT_SANDBOX_UPDATED] = { "sandbox.updated", "update" },
     [EVENT_SANDBOX_DESTROYED] = { "sandbox.destroyed", "destroy" },
     [EVENT_TURN_COMPLETED] = { "turn.completed", "turn" },
     [EVENT_SNAPSHOT_CREATED] = { "snapshot.created", "snapshot" },
@@ -118,6 +120,7 @@ static void event_emit(struct host *host, enum event_type type, const struct san
 {
     cleanup_json json_t *owned = fields;
     const char *id = about ? about->id : NULL;
+    char name[SANDBOX_NAME_MAX + 1] = "";
     struct err err = { 0 };
 
     if (types[type].record &&
@@ -125,7 +128,9 @@ static void event_emit(struct host *host, enum event_type type, const struct san
         audit_count_failure(host, &err);
         (void)registry_sync(host->registry, &err); /* its line would have been the proof */
     }
-    event_publish(host, type, id, about ? about->name : NULL, owned);
+    if (about)
+        sandbox_name_copy(about->name, name);
+    event_publish(host, type, id, name, owned);
 }
 
 void host_event(struct host *host, enum event_type type, json_t *fields)
@@ -135,17 +140,18 @@ void host_event(struct host *host, enum event_type type, json_t *fields)
 
 void sandbox_event(struct sandbox *sandbox, enum event_type type, json_t *fields)
 {
-    event_emit(sandbox->host, type, &sandbox->info, fields); /* id and name never change */
+    event_emit(sandbox->host, type, &sandbox->info, fields);
 }
 
 void process_table_event(const struct process_table *process_table, struct host *host,
                          enum event_type type, json_t *fields)
 {
     cleanup_json json_t *owned = fields;
+    char name[SANDBOX_NAME_MAX + 1];
 
     assert(!types[type].record);
-    event_publish(host, type, process_table_sandbox(process_table),
-                  process_table_sandbox_name(process_table), owned);
+    sandbox_name_copy(process_table_sandbox_name(process_table), name);
+    event_publish(host, type, process_table_sandbox(process_table), name, owned);
 }
 
 void machine_event(const struct machine *machine, enum event_type type, json_t *fields)

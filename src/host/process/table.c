@@ -22,7 +22,7 @@
 #include "host/process/journal.h"
 #include "host/process/output_file.h"
 #include "host/process/record_internal.h"
-#include "host/sandbox/info.h"
+#include "host/sandbox/name.h"
 #include "wire/frame.h"
 
 struct process_table {
@@ -82,6 +82,11 @@ const char *process_table_sandbox(const struct process_table *process_table)
 const char *process_table_sandbox_name(const struct process_table *process_table)
 {
     return process_table->name;
+}
+
+void process_table_rename(struct process_table *process_table, const char *name)
+{
+    sandbox_name_set(process_table->name, name);
 }
 
 static void table_add_loaded(void *context, struct record *record)

@@ -20,6 +20,9 @@ struct process_table *process_table_new(struct host *host, const char *sandbox, 
 const char *process_table_sandbox(const struct process_table *process_table);
 const char *process_table_sandbox_name(const struct process_table *process_table);
 
+/* Changes that name; threads that make events read it with sandbox_name_copy. */
+void process_table_rename(struct process_table *process_table, const char *name);
+
 /* Loads the records of a previous daemon. Records that cannot be read are ignored. */
 void process_table_load(struct process_table *process_table);
 

@@ -23,7 +23,7 @@ enum { WORKERS_MAX = 8 };
 
 /* State of one call of sandbox_fork. */
 struct fork_batch {
-    const char *const *metadata_list; /* NULL: none */
+    const struct fork_spec *spec;
     struct sandbox **made;
     size_t count;
     atomic_size_t next; /* index of the next fork to process */
@@ -33,7 +33,27 @@ struct fork_batch {
     int (*step)(struct fork_batch *fork, struct sandbox *sandbox, struct err *err);
 };
 
-static struct sandbox *fork_new(struct sandbox *original, const char *metadata)
+/* Gives a fork what the request asks for, and nothing of the original. */
+static int fork_fill(struct sandbox_info *info, const struct fork_spec *spec, size_t index,
+                     struct err *err)
+{
+    const char *metadata = spec->metadata_list ? spec->metadata_list[index] : NULL;
+
+    free(info->metadata);
+    info->metadata = metadata ? xstrdup(metadata) : NULL;
+    info->name[0] = '\0';
+    if (spec->name && spec->count == 1)
+        (void)snprintf(info->name, sizeof(info->name), "%s", spec->name);
+    else if (spec->name)
+        (void)snprintf(info->name, sizeof(info->name), "%.120s-%zu", spec->name, index + 1);
+    if (spec->has_ttl) {
+        info->expires_ms = spec->ttl_ms ? info->created_ms + spec->ttl_ms : 0;
+        info->expire_action = spec->expire_action;
+    }
+    return sandbox_labels_set(info, spec->labels, spec->label_count, err);
+}
+
+static struct sandbox *fork_new(struct sandbox *original)
 {
     struct sandbox *sandbox = sandbox_new(original->host);
     struct sandbox_info *info = &sandbox->info;
@@ -48,11 +68,9 @@ static struct sandbox *fork_new(struct sandbox *original, const char *metadata)
     info->expires_ms = life_ms ? own.created_ms + life_ms : 0;
     info->created_ms = info->last_active_ms = own.created_ms;
     info->state = SANDBOX_CREATING;
-    info->name[0] = info->machine[0] = info->base[0] = info->reason[0] = '\0';
+    info->machine[0] = info->base[0] = info->reason[0] = '\0';
     info->turns = info->snapshot_count = 0;
     info->generation = 1;
-    free(info->metadata);
-    info->metadata = metadata ? xstrdup(metadata) : NULL;
     return sandbox;
 }
 
@@ -127,14 +145,14 @@ static int fork_copy_original(struct sandbox *original, const char *from, struct
     return r;
 }
 
-static int fork_admit_all(struct fork_batch *fork, struct sandbox *original, size_t count,
-                          struct err *err)
+static int fork_admit_all(struct fork_batch *fork, struct sandbox *original, struct err *err)
 {
-    while (fork->count < count) {
-        const char *metadata = fork->metadata_list ? fork->metadata_list[fork->count] : NULL;
-        struct sandbox *sandbox = fork_new(original, metadata);
-        int r = sandbox_admit(sandbox, err);
+    while (fork->count < fork->spec->count) {
+        struct sandbox *sandbox = fork_new(original);
+        int r = fork_fill(&sandbox->info, fork->spec, fork->count, err);
 
+        if (r == 0)
+            r = sandbox_admit(sandbox, err);
         if (r < 0) {
             sandbox_unref(sandbox);
             return r;
@@ -165,9 +183,14 @@ static int fork_make_all(struct fork_batch *fork, struct sandbox *original, cons
     return r;
 }
 
-static int fork_check(struct sandbox *original, const char *from, size_t count, struct err *err)
+static int fork_check(struct sandbox *original, const struct fork_spec *spec, struct err *err)
 {
-    if (count == 0 || count > FORK_MAX)
+    const char *from = spec->from;
+    int r = spec->name ? sandbox_check_name(spec->name, err) : 0;
+
+    if (r < 0)
+        return r;
+    if (spec->count == 0 || spec->count > FORK_MAX)
         return err_set(err, ERR_INVALID, "the number of forks must be from 1 to %d", FORK_MAX);
     if (from && !volume_has_snapshot(original->volume, from))
         return err_refuse(err, CAUSE_SNAPSHOT_NOT_FOUND, "sandbox '%s' has no snapshot '%.100s'",
@@ -199,20 +222,26 @@ static void fork_undo_all(struct fork_batch *fork)
 int sandbox_fork(struct sandbox *sandbox, const char *from, size_t count,
                  const char *const *metadata_list, struct sandbox **ret, struct err *err)
 {
-    struct fork_batch fork = { .metadata_list = metadata_list,
-                               .made = ret,
-                               .lock = LOCK_INIT(LOCK_FORK) };
+    const struct fork_spec spec = { .from = from, .count = count, .metadata_list = metadata_list };
+
+    return sandbox_fork_as(sandbox, &spec, ret, err);
+}
+
+int sandbox_fork_as(struct sandbox *sandbox, const struct fork_spec *spec, struct sandbox **ret,
+                    struct err *err)
+{
+    struct fork_batch fork = { .spec = spec, .made = ret, .lock = LOCK_INIT(LOCK_FORK) };
     uint64_t began_ns = clock_ns();
     enum sandbox_state state;
     int r = sandbox_begin(sandbox, OPERATION_FORK, &state, err);
 
     if (r < 0)
         return metrics_note(sandbox->host->metrics, TIMED_FORK, began_ns, r);
-    r = fork_check(sandbox, from, count, err);
+    r = fork_check(sandbox, spec, err);
     if (r == 0)
-        r = fork_admit_all(&fork, sandbox, count, err);
+        r = fork_admit_all(&fork, sandbox, err);
     if (r == 0)
-        r = fork_make_all(&fork, sandbox, from, err);
+        r = fork_make_all(&fork, sandbox, spec->from, err);
     if (r < 0)
         fork_undo_all(&fork);
     else

@@ -19,13 +19,18 @@
 #include "host/process/table.h"
 #include "host/sandbox/expiry.h"
 #include "host/sandbox/mount.h"
+#include "host/sandbox/name.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "host/shell/state.h"
 #include "store/volume/volume.h"
 
+#define ID_PREFIX "sb-"
+
+enum { START_MIN = 4 }; /* digits of an id that stand for all of it */
+
 static void sandbox_make_id(char *id)
 {
-    (void)snprintf(id, SANDBOX_ID_MAX, "sb-%016" PRIx64, random_u64());
+    (void)snprintf(id, SANDBOX_ID_MAX, ID_PREFIX "%016" PRIx64, random_u64());
 }
 
 struct sandbox *sandbox_new(struct host *host)
@@ -94,7 +99,7 @@ void *sandbox_extension_data(struct sandbox *sandbox)
     return data;
 }
 
-/* All of them are constant while the sandbox is in the table. */
+/* Constant while the sandbox is in the table; sandbox_rename changes a name under the lock. */
 static const char *sandbox_word(const struct sandbox *sandbox, enum sandbox_word kind)
 {
     const struct sandbox_info *info = &sandbox->info;
@@ -134,18 +139,33 @@ static struct sandbox *table_find(const struct host *host, const char *word)
 }
 
 /* Locked. */
+static void index_remove(struct host *host, struct sandbox *sandbox, enum sandbox_word kind)
+{
+    struct sandbox **slot = index_chain(host, kind, sandbox_word(sandbox, kind));
+
+    while (*slot != sandbox)
+        slot = &(*slot)->next_of_word[kind];
+    *slot = sandbox->next_of_word[kind];
+}
+
+/* Locked. */
+static void index_add(struct host *host, struct sandbox *sandbox, enum sandbox_word kind)
+{
+    struct sandbox **chain = index_chain(host, kind, sandbox_word(sandbox, kind));
+
+    sandbox->next_of_word[kind] = *chain;
+    *chain = sandbox;
+}
+
+/* Locked. */
 static void table_add(struct host *host, struct sandbox *sandbox)
 {
     sandbox->next = NULL;
     sandbox->slot = host->last_sandbox;
     *host->last_sandbox = sandbox;
     host->last_sandbox = &sandbox->next;
-    for (enum sandbox_word kind = 0; kind < SANDBOX_WORDS; kind++) {
-        struct sandbox **chain = index_chain(host, kind, sandbox_word(sandbox, kind));
-
-        sandbox->next_of_word[kind] = *chain;
-        *chain = sandbox;
-    }
+    for (enum sandbox_word kind = 0; kind < SANDBOX_WORDS; kind++)
+        index_add(host, sandbox, kind);
 }
 
 /* Locked. */
@@ -157,13 +177,8 @@ static void table_remove(struct host *host, struct sandbox *sandbox)
     else
         host->last_sandbox = sandbox->slot;
     sandbox->slot = NULL;
-    for (enum sandbox_word kind = 0; kind < SANDBOX_WORDS; kind++) {
-        struct sandbox **slot = index_chain(host, kind, sandbox_word(sandbox, kind));
-
-        while (*slot != sandbox)
-            slot = &(*slot)->next_of_word[kind];
-        *slot = sandbox->next_of_word[kind];
-    }
+    for (enum sandbox_word kind = 0; kind < SANDBOX_WORDS; kind++)
+        index_remove(host, sandbox, kind);
 }
 
 struct sandbox *sandbox_find_by_key(struct host *host, const char *key)
@@ -201,6 +216,25 @@ int sandbox_enter_table(struct sandbox *sandbox, struct err *err)
                     : 0;
 }
 
+int sandbox_rename(struct sandbox *sandbox, const char *name, struct err *err)
+{
+    struct host *host = sandbox->host;
+    const struct sandbox *other;
+
+    lock_take(&host->lock);
+    other = *name ? table_find(host, name) : NULL;
+    if ((!other || other == sandbox) && sandbox->slot) {
+        index_remove(host, sandbox, SANDBOX_WORD_NAME);
+        lock_take(&sandbox->lock);
+        sandbox_name_set(sandbox->info.name, name);
+        lock_release(&sandbox->lock);
+        index_add(host, sandbox, SANDBOX_WORD_NAME);
+        other = NULL;
+    }
+    lock_release(&host->lock);
+    return other ? err_refuse(err, CAUSE_SESSION_EXISTS, "sandbox '%s' already exists", name) : 0;
+}
+
 void sandbox_leave_table(struct sandbox *sandbox)
 {
     struct host *host = sandbox->host;
@@ -221,15 +255,41 @@ void sandbox_leave_table(struct sandbox *sandbox)
     sandbox_unref(sandbox);
 }
 
+/* Locked. Finds the only sandbox whose id starts with the text; *ret_count is how many there are.
+ * A text without "sb-" and four digits is never the start of an id: it is more likely the name of a
+ * sandbox that does not exist, which must not remove another. */
+static struct sandbox *table_find_start(const struct host *host, const char *start,
+                                        size_t *ret_count)
+{
+    const size_t len = strlen(start);
+    struct sandbox *found = NULL;
+
+    *ret_count = 0;
+    if (strncmp(start, ID_PREFIX, strlen(ID_PREFIX)) != 0 || len < strlen(ID_PREFIX) + START_MIN)
+        return NULL;
+    for (struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next) {
+        if (strncmp(sandbox->info.id, start, len) != 0)
+            continue;
+        found = sandbox;
+        ++*ret_count;
+    }
+    return *ret_count == 1 ? found : NULL;
+}
+
 int sandbox_find(struct host *host, const char *id, struct sandbox **ret, struct err *err)
 {
     struct sandbox *sandbox;
+    size_t count = 0;
 
     lock_take(&host->lock);
     sandbox = *id ? table_find(host, id) : NULL;
+    if (!sandbox)
+        sandbox = table_find_start(host, id, &count);
     if (sandbox)
         (void)sandbox_ref(sandbox);
     lock_release(&host->lock);
+    if (count > 1)
+        return err_set(err, ERR_INVALID, "the ids of %zu sandboxes start with '%.130s'", count, id);
     if (!sandbox)
         return err_refuse(err, CAUSE_SESSION_NOT_FOUND, "no sandbox '%.130s'", id);
     *ret = sandbox;
@@ -317,7 +377,7 @@ int sandbox_list(struct host *host, const struct label *labels, size_t label_cou
         room++;
     list = xcalloc(room, sizeof(*list));
     for (struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next) {
-        if (!has_labels(&sandbox->info, labels, label_count)) /* constant */
+        if (!has_labels(&sandbox->info, labels, label_count)) /* update.c: under this lock */
             continue;
         sandbox_get_info(sandbox, false, &list[count++]);
     }

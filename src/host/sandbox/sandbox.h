@@ -15,6 +15,7 @@
  *   resume     NO        NO      waits    yes     NO       ROLLING       NO
  *   stop       NO        yes     waits    yes     yes      waits         yes
  *   start      NO        NO      NO       NO      yes      ROLLING       yes
+ *   update     NO        yes     waits    yes     yes      waits         yes
  *
  * Every state allows destroy, which waits for the running operation, and all reads. The errors of a
  * failed sandbox contain the reason of the failure. A sandbox that is being destroyed returns
@@ -69,7 +70,8 @@ int sandbox_create(struct host *host, const struct sandbox_spec *spec, struct sa
 int sandbox_create_once(struct host *host, const struct sandbox_spec *spec, struct sandbox **ret,
                         bool *ret_is_joined, struct err *err);
 
-/* Finds a sandbox by id or name and takes a reference for the caller, or returns ERR_NOT_FOUND. */
+/* Finds a sandbox by id, name or the start of its id ("sb-" and at least four digits) and takes a
+ * reference for the caller. ERR_NOT_FOUND, or ERR_INVALID if several ids start so. */
 int sandbox_find(struct host *host, const char *id, struct sandbox **ret, struct err *err);
 
 /* Takes another reference. */
@@ -104,6 +106,33 @@ int sandbox_set_expiry(struct sandbox *sandbox, uint64_t expires_ms, enum sandbo
  * callers that are about to pause, stop, resume or start the sandbox. */
 int sandbox_plan_expiry(struct sandbox *sandbox, uint64_t expires_ms, enum sandbox_action action,
                         struct err *err);
+
+/* A change of properties; what is 0, NULL or not set stays. */
+struct sandbox_change {
+    const char *name; /* "": none */
+    const struct label *labels;
+    size_t label_count;
+    const char *const *dropped_labels; /* keys */
+    size_t dropped_count;
+    struct sandbox_limits limits;
+    bool has_ttl, has_idle_timeout, has_snapshots_max;
+    uint64_t ttl_ms; /* from now; 0: never */
+    uint64_t idle_timeout_ms;
+    const enum sandbox_action *expire_action;
+    const enum sandbox_action *idle_action;
+    uint32_t snapshots_max;
+    bool has_mounts;                    /* these replace all, while the sandbox is stopped */
+    const struct sandbox_mount *mounts; /* checked with sandbox_mounts_check */
+    size_t mount_count;
+};
+
+/* Makes all changes or none, and records them. A running machine gets the limits of memory, CPU and
+ * processes at once; that of descriptors applies to new processes. */
+int sandbox_update(struct sandbox *sandbox, const struct sandbox_change *change, struct err *err);
+
+/* Adds labels to an info that no other thread uses; a known key gets the new value. */
+int sandbox_labels_set(struct sandbox_info *info, const struct label *labels, size_t count,
+                       struct err *err);
 
 /* Lists the sandboxes that have all of these labels, oldest first. */
 int sandbox_list(struct host *host, const struct label *labels, size_t label_count,
@@ -199,6 +228,19 @@ int sandbox_list_snapshots(struct sandbox *sandbox, struct snapshot_info **ret, 
  * template, runtime, limits, labels and times of the original: all or none. metadata_list (NULL:
  * none) has one entry per fork. ret has room for count references. */
 enum { FORK_MAX = 256 };
+struct fork_spec {
+    const char *from; /* NULL: the present files */
+    size_t count;
+    const char *const *metadata_list;
+    const char *name;           /* NULL: none; several forks are NAME-1, NAME-2, ... */
+    const struct label *labels; /* in addition to those of the original */
+    size_t label_count;
+    bool has_ttl; /* else as the original */
+    uint64_t ttl_ms;
+    enum sandbox_action expire_action;
+};
+int sandbox_fork_as(struct sandbox *sandbox, const struct fork_spec *spec, struct sandbox **ret,
+                    struct err *err);
 int sandbox_fork(struct sandbox *sandbox, const char *from, size_t count,
                  const char *const *metadata_list, struct sandbox **ret, struct err *err);
 

@@ -27,6 +27,7 @@ enum operation {
     OPERATION_ROLLBACK,
     OPERATION_FORK,
     OPERATION_UNMARK,
+    OPERATION_UPDATE,
     OPERATIONS
 };
 
@@ -88,6 +89,10 @@ bool sandbox_wait_created(struct sandbox *sandbox);
 
 /* Adds the sandbox to the host's table unless its name or key is in use. */
 int sandbox_enter_table(struct sandbox *sandbox, struct err *err);
+
+/* Changes the name under which the host's table finds the sandbox ("": none); SessionExists if
+ * another sandbox has it. The caller runs an operation. */
+int sandbox_rename(struct sandbox *sandbox, const char *name, struct err *err);
 
 /* Removes the sandbox from the host's table, if it is there, and marks it as gone. */
 void sandbox_leave_table(struct sandbox *sandbox);

@@ -75,6 +75,10 @@ static int memory_limit_set(struct cgroup_root *root, const char *name, uint64_t
         return r;
     }
     r = limit_write(root, CGROUP_MEMORY, name, "memory.limit_in_bytes", text);
+    /* It must not exceed that of memory and swap, which a higher limit has to raise first. */
+    if (r == -EINVAL &&
+        limit_write(root, CGROUP_MEMORY, name, "memory.memsw.limit_in_bytes", text) == 0)
+        r = limit_write(root, CGROUP_MEMORY, name, "memory.limit_in_bytes", text);
     if (r == 0)
         r = limit_write(root, CGROUP_MEMORY, name, "memory.memsw.limit_in_bytes", text);
     /* Kernels without swap accounting have no such file. */

@@ -229,6 +229,13 @@ def sandbox_calls(call):
     call("fork", "SandboxService/Fork", sandboxId="plain", count="2")
     call("fork one", "SandboxService/Fork", sandboxId="plain", **{"from": "", "count": None})
     call("fork of a snapshot that is not there", "SandboxService/Fork", sandboxId="plain", **{"from": "nothing"})
+    call("update", "SandboxService/Update", sandboxId="nulls", name="changed", labels={"a": "b", "c": "d"},
+         limits={"pids": 99}, maxSnapshots=4, idleTimeoutMs="60000", idleAction="stop")
+    call("update again", "SandboxService/Update", sandboxId="changed", name="nulls", removeLabels=["a", "none"],
+         ttlMs="0", idleTimeoutMs=0)
+    call("update of nothing", "SandboxService/Update", sandboxId="nulls")
+    call("update of volumes while it runs", "SandboxService/Update", sandboxId="nulls", volumes={"mounts": []})
+    call("update to a name that is taken", "SandboxService/Update", sandboxId="nulls", name="plain")
     call("destroy", "SandboxService/Destroy", sandboxId="nulls")
     call("destroy again", "SandboxService/Destroy", sandboxId="nulls")
 

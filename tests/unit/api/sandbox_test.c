@@ -27,7 +27,8 @@
 #define sandbox_stop stub_sandbox_stop
 #define sandbox_start stub_sandbox_start
 #define sandbox_destroy stub_sandbox_destroy
-#define sandbox_fork stub_sandbox_fork
+#define sandbox_fork_as stub_sandbox_fork_as
+#define sandbox_update stub_sandbox_update
 
 #include "../../../src/api/message/messages.c" // NOLINT(bugprone-suspicious-include)
 #include "../../../src/api/sandbox.c"          // NOLINT(bugprone-suspicious-include)
@@ -207,15 +208,35 @@ int stub_sandbox_destroy(struct sandbox *sandbox, struct err *err)
     return noted("destroy");
 }
 
-int stub_sandbox_fork(struct sandbox *sandbox, const char *from, size_t count,
-                      const char *const *notes, struct sandbox **ret, struct err *err)
+int stub_sandbox_fork_as(struct sandbox *sandbox, const struct fork_spec *spec,
+                         struct sandbox **ret, struct err *err)
 {
-    (void)sandbox, (void)notes;
+    const char *from = spec->from;
+
+    (void)sandbox;
     if (from && strcmp(from, "gone") == 0)
         return err_refuse(err, CAUSE_SNAPSHOT_NOT_FOUND, "no snapshot 'gone'");
-    (void)snprintf(asked, sizeof(asked), "fork %zu from %s", count, from ? from : "now");
-    for (size_t i = 0; i < count; i++)
+    (void)snprintf(asked, sizeof(asked), "fork %zu from %s", spec->count, from ? from : "now");
+    if (spec->name)
+        (void)snprintf(asked + strlen(asked), sizeof(asked) - strlen(asked),
+                       " name=%s labels=%zu ttl=%d:%d:%d", spec->name, spec->label_count,
+                       spec->has_ttl, (int)spec->ttl_ms, (int)spec->expire_action);
+    for (size_t i = 0; i < spec->count; i++)
         ret[i] = sandbox_new((int)i + 2);
+    return 0;
+}
+
+int stub_sandbox_update(struct sandbox *sandbox, const struct sandbox_change *change,
+                        struct err *err)
+{
+    (void)sandbox, (void)err;
+    (void)snprintf(
+        asked, sizeof(asked),
+        "update name=%s labels=%zu-%zu memory=%d ttl=%d:%d action=%d idle=%d:%d mounts=%d",
+        change->name ? change->name : "-", change->label_count, change->dropped_count,
+        (int)change->limits.memory_bytes, change->has_ttl, (int)change->ttl_ms,
+        change->expire_action ? (int)*change->expire_action : -1, change->has_idle_timeout,
+        (int)change->idle_timeout_ms, change->has_mounts);
     return 0;
 }
 
@@ -386,6 +407,24 @@ static void a_refusal_of_the_host_keeps_its_cause(void)
     CHECK(references == 0);
 }
 
+static void an_update_has_what_is_given(void)
+{
+    answers("SandboxService/Update", "{\"sandboxId\":\"s1\"}",
+            "{\"sandbox\":" SANDBOX("1", "") "}");
+    CHECK_TEXT(asked, "update name=- labels=0-0 memory=0 ttl=0:0 action=-1 idle=0:0 mounts=0");
+    answers("SandboxService/Update",
+            "{\"sandboxId\":\"s1\",\"name\":\"\",\"labels\":{\"a\":\"b\"},\"removeLabels\":[\"c\","
+            "\"d\"],\"limits\":{\"memoryBytes\":\"9\"},\"ttlMs\":0,\"expireAction\":\"pause\","
+            "\"idleTimeoutMs\":5,\"volumes\":{}}",
+            "{\"sandbox\":" SANDBOX("1", "") "}");
+    CHECK_TEXT(asked, "update name= labels=1-2 memory=9 ttl=1:0 action=1 idle=1:5 mounts=1");
+    refuses("SandboxService/Update", "{\"sandboxId\":\"s1\",\"template\":\"x\"}", ERR_INVALID,
+            "template");
+    refuses("SandboxService/Update", "{\"sandboxId\":\"s1\",\"idleAction\":\"x\"}", ERR_INVALID,
+            "idleAction");
+    CHECK(references == 0);
+}
+
 static void forks_are_from_1_to_256(void)
 {
     answers("SandboxService/Fork", "{\"sandboxId\":\"s1\"}",
@@ -394,6 +433,11 @@ static void forks_are_from_1_to_256(void)
     answers("SandboxService/Fork", "{\"sandboxId\":\"s1\",\"count\":2,\"from\":\"turn-0001\"}",
             "{\"sandboxes\":[" SANDBOX("2", "") "," SANDBOX("3", "") "]}");
     CHECK_TEXT(asked, "fork 2 from turn-0001");
+    answers("SandboxService/Fork",
+            "{\"sandboxId\":\"s1\",\"name\":\"n\",\"labels\":{\"a\":\"b\"},\"ttlMs\":\"7\","
+            "\"expireAction\":\"stop\"}",
+            "{\"sandboxes\":[" SANDBOX("2", "") "]}");
+    CHECK_TEXT(asked, "fork 1 from now name=n labels=1 ttl=1:7:2");
     refuses("SandboxService/Fork", "{\"sandboxId\":\"s1\",\"count\":0}", ERR_INVALID, "1 to 256");
     refuses("SandboxService/Fork", "{\"sandboxId\":\"s1\",\"count\":257}", ERR_INVALID, "1 to 256");
     refuses("SandboxService/Fork", "{\"sandboxId\":\"s1\",\"from\":\"gone\"}", ERR_NOT_FOUND,
@@ -417,6 +461,7 @@ int main(void)
     RUN(a_list_may_be_of_those_with_labels);
     RUN(states_change_one_by_one);
     RUN(a_refusal_of_the_host_keeps_its_cause);
+    RUN(an_update_has_what_is_given);
     RUN(forks_are_from_1_to_256);
     return 0;
 }
