@@ -187,6 +187,7 @@ static void reset_register(struct e2b_request *request)
     char id[SANDBOX_ID_MAX] = "";
 
     (void)e2b_id_to(request->to.sandbox, id);
+    call_of(request->exchange)->reset.is_stream = !request->route->is_transfer;
     e2b_reset_add(request->e2b->resets, &call_of(request->exchange)->reset, id,
                   request->connection_fd);
 }
@@ -312,7 +313,7 @@ struct sandbox_stream {
 };
 
 /* When a sandbox ends, so do its processes. Clients would take their last messages for ends of
- * their own, so these are dropped, and the connection is reset. */
+ * their own, so these are dropped, and the connection is cut. */
 static int sandbox_stream_next(struct stream *stream, struct buf *out, struct err *err)
 {
     struct sandbox_stream *own = (struct sandbox_stream *)stream;
@@ -320,7 +321,7 @@ static int sandbox_stream_next(struct stream *stream, struct buf *out, struct er
 
     if (e2b_is_active(own->sandbox))
         return r;
-    e2b_connection_reset(own->fd);
+    e2b_connection_cut(own->fd);
     return -ECANCELED;
 }
 

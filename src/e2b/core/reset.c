@@ -37,13 +37,18 @@ void e2b_connection_reset(int fd)
         (void)shutdown(fd, SHUT_RDWR);
 }
 
-/* Resets the connections of one sandbox; NULL: of all. */
+void e2b_connection_cut(int fd)
+{
+    (void)shutdown(fd, SHUT_RDWR);
+}
+
+/* Breaks the connections of one sandbox; NULL: of all. */
 static void reset_all(struct e2b_resets *resets, const char *sandbox)
 {
     lock_take(&resets->lock);
     for (const struct e2b_reset *each = resets->first; each; each = each->next)
         if (!sandbox || strcmp(each->sandbox, sandbox) == 0)
-            e2b_connection_reset(each->fd);
+            (each->is_stream ? e2b_connection_cut : e2b_connection_reset)(each->fd);
     lock_release(&resets->lock);
 }
 

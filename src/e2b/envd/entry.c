@@ -11,6 +11,9 @@
 #include "base/text/utf8.h"
 #include "base/xalloc.h"
 
+/* Of every directory, as with E2B; btrfs reports 0 for an empty one. */
+enum { DIRECTORY_BYTES = 4096 };
+
 static enum envd_file_type type_of(enum entry_type type)
 {
     if (type == ENTRY_NONE)
@@ -109,7 +112,7 @@ void e2b_entry_init(struct e2b_entry *ret, const char *path, const struct file_e
             .name = slash && slash[1] ? slash + 1 : path,
             .type = type_of(is_link ? entry->end_type : entry->type),
             .path = path,
-            .size = (int64_t)entry->size,
+            .size = entry->type == ENTRY_DIRECTORY ? DIRECTORY_BYTES : (int64_t)entry->size,
             .mode = (is_link && entry->end_type ? entry->end_mode : entry->mode) & 0777,
             .permissions = ret->permissions,
             .modified_time = {

@@ -122,6 +122,20 @@ void e2b_watched_outlive(struct e2b_watched *watched, int watch_fd)
     file_call_set_watch_fd(watched->call, watch_fd);
 }
 
+/* The answer to a second watch of the directory comes after all events of the first. */
+void e2b_watched_catch_up(const struct e2b_watched *watched, int watch_fd)
+{
+    const struct file_request wish = { .type = FILE_WATCH, .path = watched->path };
+    struct file_call *call = NULL;
+    struct file_answer answer;
+    struct err ignored = { 0 };
+
+    if (file_call_open_watch(watched->sandbox, watch_fd, &call, &ignored) == 0 &&
+        file_call_send_request(call, &wish, &ignored) == 0)
+        (void)file_call_next(call, &answer, &ignored);
+    file_call_close(call);
+}
+
 void e2b_watched_done(struct e2b_watched *watched)
 {
     file_call_close(watched->call);

@@ -30,6 +30,10 @@ int e2b_watched_begin(struct e2b_request *request, const struct envd_watch_dir_r
 /* The watch outlives the request, until this hangs up. */
 void e2b_watched_outlive(struct e2b_watched *watched, int watch_fd);
 
+/* Returns when everything that has happened so far was sent by the sandbox and can be read from the
+ * call without waiting; or at once if that cannot be ensured. */
+void e2b_watched_catch_up(const struct e2b_watched *watched, int watch_fd);
+
 void e2b_watched_done(struct e2b_watched *watched);
 
 /* A FilesystemEvent and everything it points to, besides the event of the host. */

@@ -38,6 +38,7 @@ struct watcher {
     int stop_fds[2]; /* closing the first wakes the watching thread on the second */
     struct e2b_watched watched;
     /* Under the lock of all. */
+    bool is_reading;   /* a thread reads from the call; no other may */
     struct buf events; /* as text, which takes a tenth of the memory: "{...},{...}" */
     size_t event_count;
     bool is_over; /* its directory or its sandbox is gone */
@@ -45,6 +46,7 @@ struct watcher {
 
 struct e2b_watchers {
     struct lock lock;
+    struct cond changed; /* a thread has read what there was */
     struct watcher *first;
     size_t count;
 };
@@ -54,6 +56,7 @@ struct e2b_watchers *e2b_watchers_new(void)
     struct e2b_watchers *watchers = xcalloc(1, sizeof(*watchers));
 
     lock_init(&watchers->lock, LOCK_E2B_WATCHERS);
+    cond_init(&watchers->changed);
     return watchers;
 }
 
@@ -93,21 +96,65 @@ static bool is_stopped(const struct watcher *watcher)
     return poll(&wait, 1, 0) > 0;
 }
 
-static void watcher_main(void *argument)
+/* Keeps the events that have arrived. Returns false when there will be no more. Only for the thread
+ * that is reading. */
+static bool watcher_read(struct watcher *watcher)
 {
-    struct watcher *watcher = argument;
     struct file_answer answer;
-    struct err ignored;
+    struct err ignored = { 0 };
+    int r = 0;
 
-    while (!is_stopped(watcher) && file_call_next(watcher->watched.call, &answer, &ignored) > 0) {
+    for (int i = 0; i < EVENTS_MAX && !is_stopped(watcher); i++) {
+        r = file_call_wait(watcher->watched.call, 0, &ignored);
+        if (r > 0)
+            r = file_call_next(watcher->watched.call, &answer, &ignored) > 0 ? 1 : -EPIPE;
+        if (r <= 0)
+            break;
         cleanup_with(e2b_change_done) struct e2b_change change;
 
         if (e2b_change_init(&change, &watcher->watched, &answer.event))
             event_keep(watcher, &change.message);
     }
+    return r >= 0;
+}
+
+/* Locked. Waits until no other thread reads. */
+static void reading_begin(struct watcher *watcher)
+{
+    while (watcher->is_reading)
+        cond_wait(&watcher->watchers->changed, &watcher->watchers->lock);
+    watcher->is_reading = true;
+}
+
+/* Locked. */
+static void reading_end(struct watcher *watcher)
+{
+    watcher->is_reading = false;
+    cond_broadcast(&watcher->watchers->changed);
+}
+
+/* A poll of a client may read in its own thread, between two rounds of this one. */
+static void watcher_main(void *argument)
+{
+    struct watcher *watcher = argument;
+    bool goes_on = true;
+
+    while (goes_on) {
+        goes_on = file_call_wait_arrival(watcher->watched.call) == 0 && !is_stopped(watcher);
+        lock_take(&watcher->watchers->lock);
+        reading_begin(watcher);
+        lock_release(&watcher->watchers->lock);
+        goes_on = goes_on && watcher_read(watcher);
+        lock_take(&watcher->watchers->lock);
+        watcher->is_over = !goes_on;
+        if (goes_on)
+            reading_end(watcher);
+        lock_release(&watcher->watchers->lock);
+    }
     e2b_watched_done(&watcher->watched);
-    lock_scope(&watcher->watchers->lock);
-    watcher->is_over = true;
+    lock_take(&watcher->watchers->lock);
+    reading_end(watcher);
+    lock_release(&watcher->watchers->lock);
 }
 
 /* Off the list already, or never on it. */
@@ -120,10 +167,14 @@ static void watcher_free(struct watcher *watcher)
     free(watcher);
 }
 
+/* A poll that reads at this moment ends soon: it has seen the stop. */
 static void watcher_stop(struct watcher *watcher)
 {
     watcher->stop_fds[0] = fd_close(watcher->stop_fds[0]);
     thread_join(&watcher->thread);
+    lock_take(&watcher->watchers->lock);
+    reading_begin(watcher);
+    lock_release(&watcher->watchers->lock);
     watcher_free(watcher);
 }
 
@@ -137,6 +188,7 @@ void e2b_watchers_free(struct e2b_watchers *watchers)
         watchers->first = watcher->next;
         watcher_stop(watcher);
     }
+    cond_destroy(&watchers->changed);
     lock_destroy(&watchers->lock);
     free(watchers);
 }
@@ -241,6 +293,31 @@ int envd_filesystem_create_watcher(struct e2b_request *request,
     return r;
 }
 
+/* Reads what has happened until now, so that a client finds what it did itself. Returns the watcher
+ * again, which may have been removed meanwhile. Locked. */
+static struct watcher **watcher_catch_up(struct e2b_request *request, const char *id)
+{
+    struct e2b_watchers *watchers = watchers_of(request);
+    struct watcher **slot = slot_find(request, id);
+
+    while (slot && (*slot)->is_reading && !(*slot)->is_over) {
+        cond_wait(&watchers->changed, &watchers->lock);
+        slot = slot_find(request, id);
+    }
+    if (slot && !(*slot)->is_over) {
+        struct watcher *watcher = *slot;
+
+        watcher->is_reading = true;
+        lock_release(&watchers->lock);
+        e2b_watched_catch_up(&watcher->watched, request->connection_fd);
+        (void)watcher_read(watcher);
+        lock_take(&watchers->lock);
+        reading_end(watcher);
+        slot = slot_find(request, id);
+    }
+    return slot;
+}
+
 int envd_filesystem_get_watcher_events(struct e2b_request *request,
                                        const struct envd_get_watcher_events_request *message,
                                        struct buf *out, struct err *err)
@@ -251,7 +328,7 @@ int envd_filesystem_get_watcher_events(struct e2b_request *request,
     struct watcher **slot;
 
     lock_take(&watchers->lock);
-    slot = slot_find(request, message->watcher_id);
+    slot = watcher_catch_up(request, message->watcher_id);
     if (slot) {
         events = (*slot)->events;
         (*slot)->events = (struct buf){ .max = KEPT_MAX };

@@ -100,10 +100,11 @@ static bool is_target(const char *target)
     return true;
 }
 
-static int add_host(const struct port_request *request, const char *name, struct buf *out)
+/* The name is written as servers expect it: some clients send it in lower case. */
+static int add_host(const struct port_request *request, struct buf *out)
 {
     const char *mask = request->mask_host, *word;
-    int r = buf_printf(out, "%s: ", name);
+    int r = buf_add_str(out, "Host: ");
 
     if (!is_value(mask))
         return -EINVAL;
@@ -144,7 +145,7 @@ static int add_header(const struct port_request *request, const struct port_head
     if (!port_header_is_name(header->name) || !is_value(header->value))
         return -EINVAL;
     if (request->mask_host && strcasecmp(header->name, "Host") == 0)
-        return add_host(request, header->name, out);
+        return add_host(request, out);
     if (strcasecmp(header->name, "Cookie") == 0)
         return add_cookies(header, out);
     return buf_printf(out, "%s: %s\r\n", header->name, header->value);

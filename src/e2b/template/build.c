@@ -71,6 +71,45 @@ int e2b_id_new(char into[E2B_ID_BYTES], struct err *err)
     return r < 0 ? err_sys(err, r, "get random bytes") : 0;
 }
 
+/* Version 4 and its variant are the two digits that are no part of an id. */
+void e2b_build_uuid(const char *id, char ret[E2B_UUID_BYTES])
+{
+    unsigned char hash[SHA256_DIGEST_LENGTH];
+    char digits[2 * SHA256_DIGEST_LENGTH + 1], last[] = "0000000000";
+
+    if (hex_is_text(id, E2B_ID_BYTES - 1)) {
+        (void)snprintf(digits, sizeof(digits), "%s", id);
+    } else {
+        (void)SHA256((const unsigned char *)id, strlen(id), hash);
+        hex_encode(hash, sizeof(hash), digits);
+        memcpy(last, digits + E2B_ID_BYTES, sizeof(last) - 1);
+    }
+    (void)snprintf(ret, E2B_UUID_BYTES, "%.8s-%.4s-4%.3s-8%.3s-%.2s%s", digits, digits + 8,
+                   digits + 12, digits + 15, digits + 18, last);
+}
+
+json_t *e2b_build_uuid_json(const char *id)
+{
+    char uuid[E2B_UUID_BYTES];
+
+    e2b_build_uuid(id, uuid);
+    return json_string(uuid);
+}
+
+void e2b_build_parse(const char *word, char ret[E2B_ID_BYTES])
+{
+    char uuid[E2B_UUID_BYTES];
+
+    (void)snprintf(ret, E2B_ID_BYTES, "%s", word);
+    if (strlen(word) != sizeof(uuid) - 1)
+        return;
+    (void)snprintf(ret, E2B_ID_BYTES, "%.8s%.4s%.3s%.3s%.2s", word, word + 9, word + 15, word + 20,
+                   word + 24);
+    e2b_build_uuid(ret, uuid);
+    if (strcasecmp(uuid, word) != 0)
+        (void)snprintf(ret, E2B_ID_BYTES, "%s", word);
+}
+
 const char *e2b_builds_files(const struct e2b_builds *builds)
 {
     return builds->files;

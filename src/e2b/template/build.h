@@ -27,6 +27,7 @@ enum {
     E2B_BUILDS_MAX = 64,  /* with those that wait for their turn */
     E2B_BUILDS_KEPT = 32, /* of one template, besides those with a tag */
     E2B_ID_BYTES = 21,
+    E2B_UUID_BYTES = 37,
     E2B_CPUS_DEFAULT = 2,
     E2B_MEMORY_DEFAULT_MB = 1024,
 };
@@ -39,6 +40,16 @@ void e2b_builds_close(struct e2b_builds *builds);
 
 /* Makes an unused id of twenty digits. */
 int e2b_id_new(char into[E2B_ID_BYTES], struct err *err);
+
+/* Writes the UUID that clients see as the id of a build. It has the digits of a build's id, and
+ * those of a hash for the name of a template that no client has built. */
+void e2b_build_uuid(const char *id, char ret[E2B_UUID_BYTES]);
+
+/* Returns it as JSON. */
+json_t *e2b_build_uuid_json(const char *id);
+
+/* Writes the id of a build as it is stored: that of a UUID, or a word as it is. */
+void e2b_build_parse(const char *word, char ret[E2B_ID_BYTES]);
 
 /* Returns a copy of a stored template, by id or name, with the state of its builds; or NULL. */
 json_t *e2b_builds_find(struct e2b_builds *builds, const char *word);

@@ -132,8 +132,9 @@ static enum MHD_Result assign(struct e2b_request *request)
     if (asked_get(request, "target", &asked, &err) < 0 ||
         e2b_builds_change(builds, asked.name, NULL, tags_add, &asked, &err) < 0)
         return e2b_reply_err(request, &err);
-    return e2b_reply_json(request, MHD_HTTP_CREATED,
-                          json_pack("{s:s, s:O}", "buildID", asked.build, "tags", asked.tags));
+    return e2b_reply_json(
+        request, MHD_HTTP_CREATED,
+        json_pack("{s:o, s:O}", "buildID", e2b_build_uuid_json(asked.build), "tags", asked.tags));
 }
 
 static enum MHD_Result remove_tags(struct e2b_request *request)
@@ -159,9 +160,10 @@ static enum MHD_Result list(struct e2b_request *request)
                                request->params[0]);
     all = json_array();
     json_object_foreach(json_object_get(template, "tags"), tag, each)
-        (void)json_array_append_new(all, json_pack("{s:s, s:O, s:O}", "tag", tag, "buildID",
-                                                   json_object_get(each, "build"), "createdAt",
-                                                   json_object_get(each, "createdAt")));
+        (void)json_array_append_new(
+            all, json_pack("{s:s, s:o, s:O}", "tag", tag, "buildID",
+                           e2b_build_uuid_json(json_string_value(json_object_get(each, "build"))),
+                           "createdAt", json_object_get(each, "createdAt")));
     return e2b_reply_json(request, MHD_HTTP_OK, all);
 }
 

@@ -48,15 +48,16 @@ static json_t *template_json(const json_t *template)
 
     state = json_object_get(build, "status");
     return json_pack(
-        "{s:O, s:s, s:O, s:O, s:i, s:O, s:[O], s:[O], s:O, s:O, s:n, s:n, s:i, s:i, s:s, s:s}",
-        "templateID", json_object_get(template, "id"), "buildID", id, "cpuCount",
-        json_object_get(template, "cpuCount"), "memoryMB", json_object_get(template, "memoryMB"),
-        "diskSizeMB", 0, "public", json_object_get(template, "public"), "aliases",
-        json_object_get(template, "name"), "names", json_object_get(template, "name"), "createdAt",
-        json_object_get(template, "createdAt"), "updatedAt", json_object_get(template, "updatedAt"),
-        "createdBy", "lastSpawnedAt", "spawnCount", 0, "buildCount",
-        (int)json_object_size(json_object_get(template, "builds")), "envdVersion", E2B_ENVD_VERSION,
-        "buildStatus", state ? json_string_value(state) : "waiting");
+        "{s:O, s:o, s:O, s:O, s:i, s:O, s:[O], s:[O], s:O, s:O, s:n, s:n, s:i, s:i, s:s, s:s}",
+        "templateID", json_object_get(template, "id"), "buildID", e2b_build_uuid_json(id),
+        "cpuCount", json_object_get(template, "cpuCount"), "memoryMB",
+        json_object_get(template, "memoryMB"), "diskSizeMB", 0, "public",
+        json_object_get(template, "public"), "aliases", json_object_get(template, "name"), "names",
+        json_object_get(template, "name"), "createdAt", json_object_get(template, "createdAt"),
+        "updatedAt", json_object_get(template, "updatedAt"), "createdBy", "lastSpawnedAt",
+        "spawnCount", 0, "buildCount", (int)json_object_size(json_object_get(template, "builds")),
+        "envdVersion", E2B_ENVD_VERSION, "buildStatus",
+        state ? json_string_value(state) : "waiting");
 }
 
 /* Those that are Holt's own doing behind a build or a snapshot have another name here. */
@@ -67,10 +68,10 @@ static bool is_behind(const char *name)
 
 static json_t *local_json(const struct template_info *info)
 {
-    return json_pack("{s:s, s:s, s:i, s:i, s:I, s:b, s:[s], s:[s], s:o, s:o, s:n, s:n, s:i, s:i, "
+    return json_pack("{s:s, s:o, s:i, s:i, s:I, s:b, s:[s], s:[s], s:o, s:o, s:n, s:n, s:i, s:i, "
                      "s:s, s:s}",
-                     "templateID", info->name, "buildID", info->name, "cpuCount", E2B_CPUS_DEFAULT,
-                     "memoryMB", E2B_MEMORY_DEFAULT_MB, "diskSizeMB",
+                     "templateID", info->name, "buildID", e2b_build_uuid_json(info->name),
+                     "cpuCount", E2B_CPUS_DEFAULT, "memoryMB", E2B_MEMORY_DEFAULT_MB, "diskSizeMB",
                      (json_int_t)(info->size_bytes >> 20), "public", true, "aliases", info->name,
                      "names", info->name, "createdAt", json_time((uint64_t)info->created_at * 1000),
                      "updatedAt", json_time((uint64_t)info->created_at * 1000), "createdBy",
@@ -104,13 +105,13 @@ static json_t *builds_json(const json_t *template)
     const char *id;
 
     json_object_foreach(json_object_get(template, "builds"), id, build)
-        (void)json_array_append_new(list_of,
-                                    json_pack("{s:s, s:O, s:O, s:O, s:O, s:O}", "buildID", id,
-                                              "status", json_object_get(build, "status"),
-                                              "createdAt", json_object_get(build, "createdAt"),
-                                              "updatedAt", json_object_get(template, "updatedAt"),
-                                              "cpuCount", json_object_get(build, "cpuCount"),
-                                              "memoryMB", json_object_get(build, "memoryMB")));
+        (void)json_array_append_new(
+            list_of, json_pack("{s:o, s:O, s:O, s:O, s:O, s:O}", "buildID", e2b_build_uuid_json(id),
+                               "status", json_object_get(build, "status"), "createdAt",
+                               json_object_get(build, "createdAt"), "updatedAt",
+                               json_object_get(template, "updatedAt"), "cpuCount",
+                               json_object_get(build, "cpuCount"), "memoryMB",
+                               json_object_get(build, "memoryMB")));
     return list_of;
 }
 

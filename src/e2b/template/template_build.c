@@ -135,12 +135,12 @@ static enum MHD_Result create_answer(struct e2b_request *request)
 
     if (create(request, &template, build, &tags, &err) < 0)
         return e2b_reply_err(request, &err);
-    return e2b_reply_json(request, MHD_HTTP_ACCEPTED,
-                          json_pack("{s:O, s:s, s:O, s:[O], s:O, s:[O]}", "templateID",
-                                    json_object_get(template, "id"), "buildID", build, "public",
-                                    json_object_get(template, "public"), "names",
-                                    json_object_get(template, "name"), "tags", tags, "aliases",
-                                    json_object_get(template, "name")));
+    return e2b_reply_json(
+        request, MHD_HTTP_ACCEPTED,
+        json_pack("{s:O, s:o, s:O, s:[O], s:O, s:[O]}", "templateID",
+                  json_object_get(template, "id"), "buildID", e2b_build_uuid_json(build), "public",
+                  json_object_get(template, "public"), "names", json_object_get(template, "name"),
+                  "tags", tags, "aliases", json_object_get(template, "name")));
 }
 
 /* One of both; neither means the usual image. */
@@ -160,7 +160,7 @@ static int origin_find(const struct e2b_request *request, struct e2b_template_re
 static int build(const struct e2b_request *request, struct err *err)
 {
     struct build_spec spec = { .start_command = "", .ready_command = "" };
-    char notice[E2B_IMAGE_NOTICE_BYTES];
+    char notice[E2B_IMAGE_NOTICE_BYTES], id[E2B_ID_BYTES];
     struct e2b_template_ref from;
     int r = origin_find(request, &from, notice, err);
 
@@ -173,7 +173,8 @@ static int build(const struct e2b_request *request, struct err *err)
         json_get_text(request->body, "startCmd", &spec.start_command, err) < 0 ||
         json_get_text(request->body, "readyCmd", &spec.ready_command, err) < 0)
         return err_wrap(err, "build");
-    return e2b_builds_begin(builds_of(request), request->params[0], request->params[1], &spec, err);
+    e2b_build_parse(request->params[1], id);
+    return e2b_builds_begin(builds_of(request), request->params[0], id, &spec, err);
 }
 
 static enum MHD_Result build_answer(struct e2b_request *request)
@@ -209,25 +210,27 @@ static json_t *lines_of(const json_t *entries)
 static enum MHD_Result status(struct e2b_request *request)
 {
     cleanup_json json_t *template = e2b_builds_find(builds_of(request), request->params[0]);
-    const json_t *found = json_object_get(json_object_get(template, "builds"), request->params[1]);
     const char *offset = e2b_query(request, "logsOffset");
+    const json_t *found;
+    char id[E2B_ID_BYTES];
     json_t *entries, *state;
     uint64_t from = 0;
     bool waits = false;
 
+    e2b_build_parse(request->params[1], id);
+    found = json_object_get(json_object_get(template, "builds"), id);
     if (!template || !found)
         return e2b_reply_error(request, MHD_HTTP_NOT_FOUND, "build '%.40s' not found",
                                request->params[1]);
     if (offset && parse_u64(offset, &from) < 0)
         return e2b_reply_error(request, MHD_HTTP_BAD_REQUEST, "logsOffset is not a number");
-    entries =
-        e2b_builds_logs(builds_of(request), request->params[1], from, LOGS_PER_ANSWER, &waits);
+    entries = e2b_builds_logs(builds_of(request), id, from, LOGS_PER_ANSWER, &waits);
     state = waits ? json_string("waiting") : json_incref(json_object_get(found, "status"));
-    return e2b_reply_json(request, MHD_HTTP_OK,
-                          json_pack("{s:O, s:s, s:o, s:o, s:o, s:o*}", "templateID",
-                                    json_object_get(template, "id"), "buildID", request->params[1],
-                                    "status", state, "logs", lines_of(entries), "logEntries",
-                                    entries, "reason", reason_of(found)));
+    return e2b_reply_json(
+        request, MHD_HTTP_OK,
+        json_pack("{s:O, s:o, s:o, s:o, s:o, s:o*}", "templateID", json_object_get(template, "id"),
+                  "buildID", e2b_build_uuid_json(id), "status", state, "logs", lines_of(entries),
+                  "logEntries", entries, "reason", reason_of(found)));
 }
 
 static const struct e2b_route routes[] = {

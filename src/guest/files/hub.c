@@ -155,10 +155,15 @@ static int client_receive(struct client *client)
     return (int)n;
 }
 
+/* Events are sent before new requests are answered: an answer proves that everything which happened
+ * before its request has been reported to all watches. */
 static void hub_serve_clients(struct hub *hub, const struct pollfd *fds)
 {
     struct dir_watch *each = hub->first, *next;
 
+    for (struct dir_watch *watch = hub->first; watch; watch = watch->next)
+        if (client_of(watch)->is_started)
+            (void)client_flush(client_of(watch)); /* a failure comes again below */
     for (; each; each = next, fds++) {
         struct client *client = client_of(each);
         int r = fds->revents & (POLLIN | POLLHUP | POLLERR) ? client_receive(client) : 0;

@@ -62,9 +62,11 @@ static int event_put(struct dir_watch *watch, enum file_event_kind kind, const c
     int r;
 
     /* One write often causes several events. */
-    if (kind == FILE_EVENT_WRITE && watch->last_kind == kind && strcmp(watch->last_path, path) == 0)
+    if (kind == FILE_EVENT_WRITE && watch->last_kind == kind && !watch->is_last_old &&
+        strcmp(watch->last_path, path) == 0)
         return 0;
     watch->last_kind = kind;
+    watch->is_last_old = false;
     (void)snprintf(watch->last_path, sizeof(watch->last_path), "%s", path);
     if (watch->has_dropped)
         return 0;
@@ -230,6 +232,12 @@ static int handle_event(struct dir_watch *watch, const struct inotify_event *eve
         snprintf(path, sizeof(path), "%s%s%s", watched_dir->path, watched_dir->path[0] ? "/" : "",
                  event->name) >= (int)sizeof(path))
         return 0;
+    /* The file was closed after writes that were reported, perhaps a while ago. */
+    if (event->mask & IN_CLOSE_WRITE && watch->last_kind == FILE_EVENT_WRITE &&
+        strcmp(watch->last_path, path) == 0) {
+        watch->last_kind = FILE_EVENT_NONE;
+        return 0;
+    }
     r = event_put(watch, kind, path);
     if (r == 0 && event->mask & IN_ISDIR && watch->is_recursive)
         r = handle_directory(watch, event->mask, path);
@@ -245,7 +253,7 @@ int dir_watch_read(struct dir_watch *first)
     if (n < 0)
         return errno == EAGAIN || errno == EINTR ? 0 : -errno;
     for (struct dir_watch *each = first; each; each = each->next)
-        each->last_kind = FILE_EVENT_NONE;
+        each->is_last_old = true;
     for (ssize_t at = 0; r == 0 && at < n;) {
         const struct inotify_event *event = (const void *)(data + at);
 

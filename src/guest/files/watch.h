@@ -26,6 +26,7 @@ struct dir_watch {
     struct watched_dir *dirs;
     size_t count;
     enum file_event_kind last_kind; /* of the latest event */
+    bool is_last_old;               /* it was read earlier than the events at hand */
     char last_path[ENTRY_PATH_MAX + 1];
 };
 

@@ -166,6 +166,9 @@ int file_write(struct worker *worker, const struct file_request *request)
     struct file_piece piece = { 0 };
     int r = writer_open(&writer, request), broken = 0;
 
+    /* Watches of clients expect the change of the owner before the data. */
+    if (r == 0 && worker->gives_ownership && fchown(writer.fd, worker->uid, worker->gid) < 0)
+        r = -errno;
     if (r < 0)
         broken = worker_fail(worker, r, request->path, writer_error_text(r));
     while (broken == 0) {
@@ -184,10 +187,7 @@ int file_write(struct worker *worker, const struct file_request *request)
         return broken;
     if (piece.type == FILE_ABORT)
         return worker_fail(worker, -ECANCELED, request->path, NULL);
-    if (worker->gives_ownership && fchown(writer.fd, worker->uid, worker->gid) < 0)
-        r = -errno;
-    if (r == 0)
-        r = writer_finish(&writer, request);
+    r = writer_finish(&writer, request);
     if (r < 0)
         return worker_fail(worker, r, request->path, NULL);
     return worker_reply_entry(worker, writer.path, request->path, true);

@@ -53,6 +53,11 @@ int file_call_failure(const struct file_call *call, const char **ret_path);
  * errno with err set; -ECANCELED when the client has disconnected. */
 int file_call_wait(struct file_call *call, int timeout_ms, struct err *err);
 
+/* Waits until something has arrived, or the worker has ended, without reading it: another thread
+ * may use the call meanwhile. Returns 0, or a negative errno; -ECANCELED when the client has
+ * disconnected. */
+int file_call_wait_arrival(const struct file_call *call);
+
 /* Replaces the descriptor that hangs up when the client disconnects. */
 void file_call_set_watch_fd(struct file_call *call, int watch_fd);
 

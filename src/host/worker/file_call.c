@@ -246,6 +246,11 @@ int file_call_wait(struct file_call *call, int timeout_ms, struct err *err)
     return r < 0 ? lease_set_error(&call->lease, r, err) : 1;
 }
 
+int file_call_wait_arrival(const struct file_call *call)
+{
+    return lease_wait(&call->lease, POLLIN, -1);
+}
+
 /* Ends the request; the worker is then ready for the next one, unless it still reads this one. */
 static int file_call_on_failure(struct file_call *call, const struct file_piece *piece,
                                 struct err *err)

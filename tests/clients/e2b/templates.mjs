@@ -11,6 +11,7 @@ import { call, callSandbox, claim, eventually, finish, refused, run, sandbox, st
 const context = mkdtempSync(join(tmpdir(), "holt-e2b-context."));
 process.on("exit", () => rmSync(context, { recursive: true }));
 const templates = [];
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/;
 let count = 0;
 const fresh = (word) => `${word}-${process.pid}-${count++}`;
 const builder = () => Template({ fileContextPath: context });
@@ -213,10 +214,12 @@ await claim("names_and_tags_lead_to_builds", async () => {
   assert.deepEqual([await version("v1"), await version("stable"), await version("v2")], ["1", "1", "2"]);
   const assigned = await Template.assignTags(`${name}:v2`, ["stable", "newest"]);
   assert.equal(assigned.buildId, second.buildId);
+  assert.match(assigned.buildId, UUID);
   assert.deepEqual([await version("stable"), await version("newest")], ["2", "2"]);
   await Template.assignTags(`${name}:v1`, "oldest");
   const tags = await Template.getTags(first.templateId);
   assert.equal(tags.find((each) => each.tag === "oldest").buildId, first.buildId);
+  for (const each of tags) assert.match(each.buildId, UUID);
   assert.ok(tags[0].createdAt instanceof Date);
   await Template.removeTags(name, ["oldest", "newest"]);
   assert.ok(!(await Template.getTags(first.templateId)).some((each) => ["oldest", "newest"].includes(each.tag)));

@@ -1,7 +1,7 @@
 """The claims of e2b_control_test: `e2b_control.py CLAIM`.
 
 The daemon is at $HOLT_HOST (a unix socket) and at $port on loopback; $state is its state directory."""
-import base64, hashlib, http.client, json, os, subprocess, sys, time
+import base64, hashlib, http.client, json, os, subprocess, sys, time, uuid
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote, urlencode
 
@@ -526,6 +526,7 @@ def forks_have_tokens_of_their_own():
 def built(name, size={}, **build):
     """A template of that name, built."""
     made = expect(202, "POST", "/v3/templates", {"name": name, **size})
+    equal(made["buildID"], str(uuid.UUID(made["buildID"])))  # as the clients in Python read it
     path = f"/templates/{made['templateID']}/builds/{made['buildID']}"
     expect(202, "POST", "/v2" + path, {"fromTemplate": TEMPLATE, "steps": [{"type": "USER", "args": ["root"]}], **build})
     until(lambda: expect(200, "GET", path + "/status")["status"] not in ("waiting", "building"))

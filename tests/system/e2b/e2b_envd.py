@@ -51,7 +51,7 @@ def well(sandbox, method, message, **more):
 
 class Stream:
     """A server stream; iterating gives its messages. `error` is what its end says, None: all is well,
-    "torn": it had no end."""
+    "torn": it had no end, "reset": nor had its connection."""
 
     def __init__(self, sandbox, method, message, user=None, **headers):
         text = json.dumps(message).encode()
@@ -68,7 +68,10 @@ class Stream:
             try:
                 flags, size = struct.unpack(">BI", self.response.read(5))
                 message = json.loads(self.response.read(size))
-            except (http.client.IncompleteRead, ConnectionError, struct.error):
+            except (http.client.IncompleteRead, struct.error):
+                return
+            except ConnectionError:
+                self.error = "reset"
                 return
             if flags == 2:
                 self.error = message.get("error")
@@ -351,6 +354,22 @@ def changes_are_told():
         for path, code in (("none", "not_found"), ("/etc/passwd", "invalid_argument")):
             stream = Stream(sandbox, "filesystem.Filesystem/WatchDir", {"path": path})
             equal(([], code), (list(stream), stream.error["code"]))
+
+
+def a_new_file_is_told_as_by_envd():
+    """What the tests of E2B's own client in Python expect of a poll after a write: no more, no less, at once."""
+    with box() as sandbox:
+        fs = lambda method, **fields: well(sandbox, "filesystem.Filesystem/" + method, fields)
+        for number in range(50):
+            path = f"/tmp/told{number}"
+            fs("MakeDir", path=path)
+            equal("4096", fs("Stat", path=path)["entry"]["size"])
+            watcher = fs("CreateWatcher", path=path)["watcherId"]
+            equal(200, files(sandbox, "POST", {"path": path + "/new", "username": "root"}, b"hello",
+                             Content_Type="application/octet-stream")[0])
+            told = [(event["name"], event["type"]) for event in fs("GetWatcherEvents", watcherId=watcher)["events"]]
+            equal([("new", "EVENT_TYPE_" + each) for each in ("CREATE", "CHMOD", "WRITE")], told)
+            fs("RemoveWatcher", watcherId=watcher)
 
 
 def watchers_keep_what_happens():

@@ -315,6 +315,7 @@ class Owned:
 def the_header_host_is_masked():
     with Owned(network={"maskRequestHost": "localhost:${PORT}"}) as owned:
         assert b"\r\nHost: localhost:8000\r\n" in owned.ask("/", Host="127.0.0.1").text
+        assert b"\r\nHost: localhost:8000\r\n" in owned.ask("/", Host=None, host="127.0.0.1").text
 
 
 def a_private_port_wants_its_token():
