@@ -544,6 +544,8 @@ struct holt_process_info {
     bool has_ended_unready; /* it ended before that; from holt_process_launch */
     bool is_args_truncated; /* args are incomplete; from holt_process_list */
     const char *unready_reason; /* "": ready, or not waited for; from holt_process_launch */
+    uint64_t stdout_total;      /* bytes written so far */
+    uint64_t stderr_total;
 };
 
 struct holt_process_list {

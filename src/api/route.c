@@ -25,7 +25,7 @@ static int access_check(const struct call *call, bool is_local, struct err *err)
     with.arena = &arena;                                                                           \
     if (r == 0)                                                                                    \
         r = schema_decode(SCHEMA(type, &request), json, DECODE_REQUEST, &arena, err);              \
-    return r < 0 ? r : __VA_ARGS__
+    return r < 0 ? r : call_result(&with, __VA_ARGS__, err)
 
 #define DEFINE_UNARY(function, type, is_local)                                                     \
     static int function##_call(const struct call *call, const json_t *json, struct err *err)       \

@@ -30,6 +30,10 @@ struct call {
     struct arena *arena;   /* for what lives as long as the request */
 };
 
+/* Returns r. If it is an error of the sandbox that the request names, its message gets the word of
+ * the request in place of the id. */
+int call_result(const struct call *call, int r, struct err *err);
+
 /* Writes the reply of a unary method: 0, or a negative errno with err set. */
 int call_reply(const struct call *call, const struct schema *schema, const void *message,
                struct err *err);

@@ -8,15 +8,17 @@
 #include "cli/core/connect.h"
 #include "cli/core/report.h"
 #include "cli/run/session.h"
+#include "cli/run/tail.h"
 #include "holt.h"
 
 struct logs_options {
     struct common_options common;
     bool is_following;
-    bool has_since, has_tail;
+    bool has_since, has_tail, has_lines;
     uint64_t since;
     uint64_t stderr_since;
     uint64_t tail_bytes;
+    uint64_t tail_lines;
 };
 
 static int set_since(void *into, const char *value, struct err *err)
@@ -43,9 +45,14 @@ static int set_tail(void *into, const char *value, struct err *err)
 {
     struct logs_options *options = into;
 
-    if (parse_size(value, &options->tail_bytes) < 0)
-        return err_set(err, ERR_INVALID, "--tail '%.100s' is not a size like 64K", value);
-    options->has_tail = true;
+    options->has_tail = options->has_lines = false;
+    if (parse_u64(value, &options->tail_lines) == 0 && options->tail_lines <= TAIL_LINES_MAX)
+        options->has_lines = true;
+    else if (parse_size(value, &options->tail_bytes) == 0)
+        options->has_tail = true;
+    else
+        return err_set(err, ERR_INVALID,
+                       "--tail '%.100s' is not a number of lines or a size like 64K", value);
     return 0;
 }
 
@@ -55,7 +62,8 @@ static const struct option_row rows[] = {
     { "since", 0, "OFFSET", "skip this many bytes of stdout", OPTION_CALL(set_since) },
     { "stderr-since", 0, "OFFSET", "skip this many bytes of stderr",
       OPTION_CALL(set_stderr_since) },
-    { "tail", 0, "SIZE", "only the last bytes of each stream: 4K", OPTION_CALL(set_tail) },
+    { "tail", 'n', "LINES", "only the last lines of each stream, or bytes: 20, 4K",
+      OPTION_CALL(set_tail) },
     OPTION_HELP,
 };
 
@@ -75,7 +83,7 @@ static int logs_run(int argc, char **argv)
         return status;
     if (!command_has_operands(&command_logs, &operands, argc - next))
         return STATUS_HOLT;
-    if (options.has_tail && options.has_since)
+    if ((options.has_tail || options.has_lines) && options.has_since)
         return command_misused(&command_logs, "starts either at --tail or at --since");
     if (connection_open(&connection) < 0)
         return STATUS_HOLT;
@@ -86,6 +94,9 @@ static int logs_run(int argc, char **argv)
     request.replay_bytes = options.tail_bytes;
     request.stdout_offset = options.since;
     request.stderr_offset = options.stderr_since;
+    if (options.has_lines &&
+        tail_find(connection.holt, &request, (uint32_t)options.tail_lines, &error) < 0)
+        return report_holt_error(&error);
     if (holt_process_attach(connection.holt, &request, HOLT_NO_DEADLINE, &setup.process, &error) <
         0)
         return report_holt_error(&error);
@@ -97,7 +108,7 @@ const struct command command_logs = {
     .name = "logs",
     .operands = "ID PROCESS",
     .summary = "Show the output of a process",
-    .example = "holt logs -f --tail 4K work p4",
+    .example = "holt logs -f --tail 20 work p4",
     .options = &table,
     .run = logs_run,
 };

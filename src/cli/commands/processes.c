@@ -194,13 +194,29 @@ static int set_signal(void *into, const char *value, struct err *err)
 }
 
 static const struct option_row kill_rows[] = {
-    { "signal", 's', "SIGNAL", "a name or a number; TERM by default", OPTION_CALL(set_signal) },
+    { "signal", 's', "SIGNAL", "a name or a number, also as -9 or -KILL; TERM by default",
+      OPTION_CALL(set_signal) },
     { "tree", 0, NULL, "also signal all descendants of the process",
       OPTION_FLAG(struct kill_options, is_for_tree) },
     OPTION_HELP,
 };
 
 static const struct option_table kill_table = { kill_rows, ARRAY_SIZE(kill_rows), NULL };
+
+/* Takes "-9", "-KILL" or "-SIGKILL" out of the words, as kill(1) knows them. */
+static void signal_take(struct kill_options *options, int *argc, char **argv)
+{
+    for (int i = 1; i < *argc && strcmp(argv[i], "--") != 0; i++) {
+        bool is_word = argv[i][0] == '-' && (isdigit((unsigned char)argv[i][1]) ||
+                                             (isupper((unsigned char)argv[i][1]) && argv[i][2]));
+
+        if (!is_word || signal_parse(argv[i] + 1, &options->signal) < 0)
+            continue;
+        memmove(argv + i, argv + i + 1, (size_t)(*argc - i) * sizeof(*argv));
+        --*argc;
+        return;
+    }
+}
 
 /* Continues after a failure, as kill(1) does. */
 static int kill_run(int argc, char **argv)
@@ -211,6 +227,7 @@ static int kill_run(int argc, char **argv)
     struct holt_error error;
     int next, status;
 
+    signal_take(&options, &argc, argv);
     if (!command_parse(&command_kill, &options, argc, argv, &next, &status))
         return status;
     if (!command_has_operands(&command_kill, &operands, argc - next) ||

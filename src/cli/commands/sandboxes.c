@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The commands that list, show, pause, stop, start and remove sandboxes. */
+#include <fnmatch.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -22,6 +24,7 @@ enum { LIST_BYTES_MAX = 64 * 1024 * 1024 };
 struct ls_options {
     struct output_options output;
     struct words labels;
+    const char *name, *state, *template; /* patterns of fnmatch(3); NULL: any */
 };
 
 static void ls_options_done(struct ls_options *options)
@@ -36,9 +39,36 @@ static int set_label(void *into, const char *value, struct err *err)
     return words_add_label(&options->labels, value, err);
 }
 
+/* Parses label=KEY=VALUE, or one of the other properties with a pattern. */
+static int set_filter(void *into, const char *value, struct err *err)
+{
+    struct ls_options *options = into;
+    const struct {
+        const char *name;
+        const char **pattern;
+    } known[] = { { "name=", &options->name },
+                  { "state=", &options->state },
+                  { "status=", &options->state },
+                  { "template=", &options->template } };
+
+    if (strncmp(value, "label=", strlen("label=")) == 0)
+        return words_add_label(&options->labels, value + strlen("label="), err);
+    for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+        if (strncmp(value, known[i].name, strlen(known[i].name)) != 0)
+            continue;
+        *known[i].pattern = value + strlen(known[i].name);
+        return 0;
+    }
+    return err_set(err, ERR_INVALID,
+                   "--filter '%.100s' is not name=, state=, template= or label= and a value",
+                   value);
+}
+
 static const struct option_row ls_rows[] = {
     { "label", 'l', "KEY=VALUE", "only those with this label; may be repeated",
       OPTION_CALL(set_label) },
+    { "filter", 'f', "NAME=PATTERN", "by name, state, template or label: state=stopped",
+      OPTION_CALL(set_filter) },
     OPTION_OUTPUT,
     OPTION_JSON,
     OPTION_QUIET,
@@ -72,6 +102,21 @@ static void row_add(struct table *cells, const void *options, const void *result
     table_add(cells, "%s", age);
 }
 
+static bool is_match(const char *pattern, const char *text)
+{
+    return !pattern || fnmatch(pattern, text, 0) == 0;
+}
+
+static bool is_wanted(const void *into, const void *result, size_t row)
+{
+    const struct holt_sandbox *sandbox = ((const struct holt_sandbox_list *)result)->items[row];
+    const struct ls_options *options = into;
+
+    return is_match(options->name, sandbox->name) &&
+           is_match(options->state, holt_state_name(sandbox->state)) &&
+           is_match(options->template, sandbox->template_name);
+}
+
 static int ls_print(const struct ls_options *options, const struct holt_sandbox_list *list)
 {
     static const char *const titles[] = { "ID", "NAME", "STATE", "TEMPLATE", "TURNS", "CREATED" };
@@ -85,6 +130,7 @@ static int ls_print(const struct ls_options *options, const struct holt_sandbox_
         .flexible = 0x0a,
         .id = row_id,
         .add = row_add,
+        .is_wanted = is_wanted,
     };
 
     return listing_print(&listing, options);
@@ -221,5 +267,3 @@ SANDBOX_COMMAND(stop, holt_sandbox_stop(holt, operand, HOLT_NO_DEADLINE, NULL, e
                 "End all processes of sandboxes and keep their files", option_table_help);
 SANDBOX_COMMAND(start, holt_sandbox_start(holt, operand, HOLT_NO_DEADLINE, NULL, error),
                 "Start stopped or failed sandboxes", option_table_help);
-SANDBOX_COMMAND(rm, holt_sandbox_destroy(holt, operand, HOLT_NO_DEADLINE, error),
-                "Remove sandboxes and all their snapshots", each_force_table);

@@ -234,6 +234,6 @@ const struct command command_shells_rm = {
     .name = "shells rm",
     .operands = "ID SHELL...",
     .summary = "End shells of a sandbox and all their processes",
-    .options = &option_table_help,
+    .options = &each_force_table,
     .run = shells_rm_run,
 };

@@ -134,7 +134,7 @@ static int stats_take(void *context, const struct holt_stats_list *list)
     return options->is_done;
 }
 
-static int stats_run(int argc, char **argv)
+static int watch(const struct command *command, int argc, char **argv)
 {
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     struct holt_stats_options request = HOLT_INIT(holt_stats_options);
@@ -142,7 +142,7 @@ static int stats_run(int argc, char **argv)
     struct holt_error error;
     int next, status;
 
-    if (!command_parse(&command_stats, &options, argc, argv, &next, &status))
+    if (!command_parse(command, &options, argc, argv, &next, &status))
         return status;
     if (options.output.wants_json || !isatty(STDOUT_FILENO) || terminal_is_dumb())
         options.is_once = true;
@@ -160,6 +160,16 @@ static int stats_run(int argc, char **argv)
     return options.status;
 }
 
+static int stats_run(int argc, char **argv)
+{
+    return watch(&command_stats, argc, argv);
+}
+
+static int top_run(int argc, char **argv)
+{
+    return watch(&command_top, argc, argv);
+}
+
 const struct command command_stats = {
     .group = "Sandboxes",
     .name = "stats",
@@ -167,4 +177,13 @@ const struct command command_stats = {
     .summary = "Show the resource usage of sandboxes, live",
     .options = &table,
     .run = stats_run,
+};
+
+const struct command command_top = {
+    .group = "Sandboxes",
+    .name = "top",
+    .operands = "[ID...]",
+    .summary = "The same as stats",
+    .options = &table,
+    .run = top_run,
 };

@@ -242,6 +242,6 @@ const struct command command_template_rm = {
     .name = "template rm",
     .operands = "TEMPLATE...",
     .summary = "Remove templates",
-    .options = &option_table_help,
+    .options = &each_force_table,
     .run = template_rm_run,
 };

@@ -198,6 +198,6 @@ const struct command command_token_rm = {
     .name = "token rm",
     .operands = "TOKEN...",
     .summary = "Remove tokens",
-    .options = &option_table_help,
+    .options = &each_force_table,
     .run = token_rm_run,
 };

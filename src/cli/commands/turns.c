@@ -175,7 +175,7 @@ const struct command command_snapshots_rm = {
     .name = "snapshots rm",
     .operands = "ID SNAPSHOT...",
     .summary = "Remove turns or snapshots of a sandbox",
-    .options = &option_table_help,
+    .options = &each_force_table,
     .run = snapshots_rm_run,
 };
 

@@ -194,6 +194,6 @@ const struct command command_volume_rm = {
     .name = "volume rm",
     .operands = "VOLUME...",
     .summary = "Remove volumes and their files",
-    .options = &option_table_help,
+    .options = &each_force_table,
     .run = volume_rm_run,
 };

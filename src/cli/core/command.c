@@ -190,7 +190,6 @@ static const struct {
     { "describe", "inspect" },
     { "get", "inspect" },
     { "ports", "port ls" },
-    { "top", "stats" },
     { "health", "info" },
     { "status", "info" },
 };

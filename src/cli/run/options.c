@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run/options.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +13,12 @@
 #include "base/xalloc.h"
 #include "cli/core/terminal.h"
 #include "holt.h"
+
+static void file_close(FILE **file)
+{
+    if (*file)
+        (void)fclose(*file);
+}
 
 static int set_env(void *into, const char *value, struct err *err)
 {
@@ -25,6 +33,24 @@ static int set_env(void *into, const char *value, struct err *err)
         return err_set(err, ERR_INVALID, "--env %.100s: not set in the environment of holt", value);
     words_add(&options->env, text);
     return 0;
+}
+
+/* Adds the lines NAME=VALUE or NAME of a file; empty lines and those that start with # are none. */
+static int set_env_file(void *into, const char *value, struct err *err)
+{
+    cleanup_with(file_close) FILE *file = fopen(value, "re");
+    cleanup_free char *line = NULL;
+    size_t room = 0;
+    int r = 0;
+
+    if (!file)
+        return err_sys(err, -errno, "open the --env-file '%.150s'", value);
+    while (r == 0 && getline(&line, &room, file) >= 0) {
+        line[strcspn(line, "\r\n")] = '\0';
+        if (*line && *line != '#')
+            r = set_env(into, line, err);
+    }
+    return r;
 }
 
 static int set_user(void *into, const char *value, struct err *err)
@@ -78,6 +104,8 @@ static const struct option_row process_rows[] = {
     { "timeout", 0, "TIME", "kill the command after this time: 30s, 5m",
       OPTION_DURATION(struct run_options, timeout_ms, 0, "a time like 30s") },
     { "env", 'e', "NAME[=VALUE]", "set a variable, or pass on that of holt", OPTION_CALL(set_env) },
+    { "env-file", 0, "FILE", "set the variables of the lines of a file",
+      OPTION_CALL(set_env_file) },
     { "workdir", 'w', "DIR", "the working directory of the command",
       OPTION_PATH(struct run_options, workdir, "an absolute path") },
     { "cwd", 0, "DIR", "the same as --workdir",

@@ -62,6 +62,8 @@ static void info_fill(void *result, struct holt_process_info *info,
         .restarts = message->restarts,
         .is_args_truncated = message->args_truncated,
         .unready_reason = "",
+        .stdout_total = message->stdout ? message->stdout->total : 0,
+        .stderr_total = message->stderr ? message->stderr->total : 0,
     };
     if (message->ended) {
         struct holt_end *end = result_part(result, 1, sizeof(*end));

@@ -38,6 +38,7 @@ static int gate_error(const struct sandbox *sandbox, enum gate_result result, st
 {
     const char *word = sandbox->info.name[0] ? sandbox->info.name : sandbox->info.id;
     const char *state = sandbox_state_name(sandbox->info.state);
+    int r;
 
     if (result == GATE_PAUSED)
         return err_refuse(err, CAUSE_SESSION_PAUSED, "sandbox '%s' is %s", word, state);
@@ -48,7 +49,10 @@ static int gate_error(const struct sandbox *sandbox, enum gate_result result, st
     if (sandbox->info.reason[0])
         return err_refuse(err, CAUSE_INVALID_STATE, "sandbox '%s' is %s: %.160s", word, state,
                           sandbox->info.reason);
-    return err_refuse(err, CAUSE_INVALID_STATE, "sandbox '%s' is %s", word, state);
+    r = err_refuse(err, CAUSE_INVALID_STATE, "sandbox '%s' is %s", word, state);
+    if (sandbox->info.state == SANDBOX_STOPPED)
+        (void)err_remedy(err, "start it with 'holt start %s'", word);
+    return r;
 }
 
 /* Locked. Waits until the operation may begin, or returns why it may not. */
