@@ -101,6 +101,8 @@ enum kind {
         "descriptors that a process in a sandbox may allow itself")                                \
     ROW(limit_files_soft, "limits.files-soft", "limits-files-soft", KIND_FILES, "N", "1024",       \
         "descriptors of a process that does not change its limit")                                 \
+    ROW(memory_reserve, "memory.reserve", "memory-reserve", KIND_AUTO_SIZE, "SIZE", "auto",        \
+        "free memory of the machine below which a sandbox that holds kernel memory is ended")      \
     ROW(tool_timeout, "tool.timeout", "tool-timeout", KIND_TIMEOUT, "TIME", "5m",                  \
         "timeout of a tool call that sets none; none: no limit")                                   \
     ROW(tool_tokens, "tool.output-tokens", "tool-output-tokens", KIND_U32, "N", "10000",           \
@@ -154,6 +156,7 @@ static const bool is_live[ROW_COUNT] = {
     [ROW_limit_pids] = true,
     [ROW_limit_files] = true,
     [ROW_limit_files_soft] = true,
+    [ROW_memory_reserve] = true,
     [ROW_tool_timeout] = true,
     [ROW_tool_tokens] = true,
     [ROW_tool_snapshots] = true,

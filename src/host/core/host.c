@@ -32,6 +32,7 @@
 #include "host/observe/audit.h"
 #include "host/observe/event_internal.h"
 #include "host/observe/event_ring.h"
+#include "host/observe/memory_guard.h"
 #include "host/observe/metrics_internal.h"
 #include "host/observe/storage_monitor.h"
 #include "host/observe/thread_check.h"
@@ -74,6 +75,8 @@ int host_admit(struct host *host, struct err *err)
 
     if (r == 0)
         r = cgroup_root_check_room(host->cgroups, err);
+    if (r == 0)
+        r = memory_guard_check(host->memory_guard, err);
     if (r < 0) {
         storage_monitor_wake(host->storage_monitor);
         return r;
@@ -337,7 +340,11 @@ static int host_fill(struct host *host, const struct config *config, struct reco
         r = pool_start(host, host->default_runtime, config->pool_size, &host->pool, err);
     if (r == 0)
         r = expiry_start(host->expiry, err);
-    return r == 0 ? storage_monitor_start(host, &host->storage_monitor, err) : r;
+    if (r == 0)
+        r = memory_guard_open(host, &host->memory_guard, err);
+    if (r == 0)
+        r = storage_monitor_start(host, &host->storage_monitor, err);
+    return r == 0 ? memory_guard_start(host->memory_guard, err) : r;
 }
 
 int host_open(const struct config *config, const struct host_extension *extension,
@@ -431,6 +438,7 @@ static bool close_machines(struct host *host)
 {
     bool is_rested = expiry_stop(host->expiry, host->close_deadline_ms);
 
+    memory_guard_stop(host->memory_guard);
     storage_monitor_stop(host->storage_monitor);
     pool_stop(host->pool);
     fault_point("close.rested");
@@ -466,6 +474,7 @@ bool host_close(struct host *host)
     reaper_free(host->reaper);
     tree_cleaner_free(host->tree_cleaner);
     expiry_free(host->expiry);
+    memory_guard_free(host->memory_guard);
     thread_check_free(host->thread_check);
     pool_free(host->pool);
     host_free(host);

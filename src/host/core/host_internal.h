@@ -21,6 +21,7 @@ struct expiry;
 struct host_extension;
 struct journal;
 struct machine;
+struct memory_guard;
 struct message_rlimit;
 struct metrics;
 struct pool;
@@ -64,6 +65,7 @@ struct host {
     struct tree_cleaner *tree_cleaner;
     struct expiry *expiry;
     struct storage_monitor *storage_monitor;
+    struct memory_guard *memory_guard;
     struct thread_check *thread_check;
     struct ports *ports;
     const struct host_extension *extension; /* NULL: none */
@@ -82,6 +84,7 @@ struct host {
     _Atomic uint32_t limit_pids;
     _Atomic uint32_t limit_files; /* of one process */
     _Atomic uint32_t limit_files_soft;
+    _Atomic uint64_t memory_reserve; /* see observe/memory_guard.h */
     _Atomic uint32_t storage_warn; /* per cent */
     _Atomic uint32_t storage_full;
     _Atomic uint64_t health_interval_ms;

@@ -19,6 +19,8 @@
 #include "wire/message.h"
 
 #define MIB (UINT64_C(1) << 20)
+#define RESERVE_MIN (128 * MIB)
+#define RESERVE_MAX (1024 * MIB)
 #define QUOTA_AUTO_MAX (UINT64_C(20) << 30)
 
 int settings_check(const struct config *config, struct err *err)
@@ -47,6 +49,18 @@ static uint64_t default_memory(const struct config *config)
     return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 2 & ~(MIB - 1);
 }
 
+/* A half of what the group of all sandboxes leaves to the machine. */
+static uint64_t memory_reserve(const struct config *config)
+{
+    uint64_t part = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 32;
+
+    if (config->memory_reserve != CONFIG_AUTO)
+        return config->memory_reserve;
+    if (part < RESERVE_MIN)
+        return RESERVE_MIN;
+    return part < RESERVE_MAX ? part : RESERVE_MAX;
+}
+
 /* A quarter of the storage. None if that would enable quotas for a whole filesystem of others. */
 static uint64_t default_quota(const struct host *host, const struct config *config)
 {
@@ -70,6 +84,7 @@ void settings_apply(struct host *host, const struct config *config)
     host->limit_pids = config->limit_pids;
     host->limit_files = config->limit_files;
     host->limit_files_soft = config->limit_files_soft;
+    host->memory_reserve = memory_reserve(config);
     host->sandboxes_max = config->sandboxes_max == CONFIG_AUTO_COUNT ? descriptors_sandboxes_max()
                                                                      : config->sandboxes_max;
     host->snapshots_max = config->snapshots_max;

@@ -356,6 +356,20 @@ void machine_destroy(struct machine *machine)
     host_reap_later(machine->host, machine);
 }
 
+bool machine_exhaust(struct machine *machine, const struct err *reason)
+{
+    lock_scope(&machine->lock);
+
+    if (machine->state >= MACHINE_FAILED)
+        return false;
+    (void)runtime_guest_kill(&machine->guest);
+    machine->failure = *reason;
+    machine->is_exhausted = true;
+    machine_set_state(machine, MACHINE_FAILED);
+    process_end_all(machine);
+    return true;
+}
+
 static bool machine_is_gone(struct machine *machine)
 {
     lock_scope(&machine->lock);

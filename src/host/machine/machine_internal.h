@@ -71,6 +71,7 @@ struct machine {
     struct cgroup_meter meter; /* of the cgroup with the limits; open while there are processes */
     enum killer killer;        /* why all processes are being ended */
     bool is_released;          /* it outlives this daemon */
+    bool is_exhausted;         /* machine_exhaust has killed it */
 };
 
 /* Starts a blank machine, which is in no table yet. */
@@ -163,6 +164,10 @@ void machine_abandon(struct machine *machine);
 /* Waits, after machine_destroy, until the machine has ended, and returns true; false if it was
  * abandoned. */
 bool machine_wait_reaped(struct machine *machine);
+
+/* Kills a machine that takes from others what no limit covers; its processes end as lost, for this
+ * reason. Returns false if it has ended already. */
+bool machine_exhaust(struct machine *machine, const struct err *reason);
 
 /* Forgets the machine, which outlives the daemon. Takes the caller's reference. */
 void machine_release(struct machine *machine);

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The health and the capabilities of the host. */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "host/core/host_internal.h"
 #include "host/machine/machine_internal.h"
 #include "host/machine/pool.h"
 #include "host/observe/audit.h"
+#include "host/observe/memory_guard.h"
 #include "host/observe/metrics_internal.h"
 #include "host/observe/storage_monitor.h"
 #include "host/sandbox/sandbox_internal.h"
@@ -17,7 +22,16 @@
 #include "store/disk.h"
 #include "store/store.h"
 
-enum { INODES_LOW = 1000, RESOURCE_DISK = 2, RESOURCE_INODES = 3 };
+enum { INODES_LOW = 1000 };
+
+/* After memory and processes. */
+enum {
+    RESOURCE_DISK = 2,
+    RESOURCE_INODES,
+    RESOURCE_MACHINE_MEMORY,
+    RESOURCE_SOCKET_MEMORY,
+    RESOURCE_OPEN_FILES,
+};
 
 /* Returns the used percentage of the storage. */
 static unsigned space_percent(const struct store_space *space)
@@ -107,7 +121,7 @@ static void health_check_space(struct host *host, struct host_health *ret)
     }
 }
 
-/* Fills in the last two resources. */
+/* Fills in the resources of the disk. */
 static void health_check_disk(struct host *host, struct host_health *ret)
 {
     struct host_resource *space = &ret->resources[RESOURCE_DISK];
@@ -173,6 +187,12 @@ static void health_check_descriptors(struct host_health *ret)
                       ret->descriptors.open, ret->descriptors.max);
 }
 
+/* Returns whether less than an eighth is left; max 0: there is no limit. */
+static bool is_nearly(uint64_t used, uint64_t max)
+{
+    return max > 0 && used >= max / 8 * 7;
+}
+
 static void health_check_resources(const struct host *host, struct host_health *ret)
 {
     static const struct {
@@ -189,7 +209,7 @@ static void health_check_resources(const struct host *host, struct host_health *
             .name = kinds[i].name,
             .used = total.used,
             .max = total.max,
-            .is_low = total.is_full || (total.max > 0 && total.used >= total.max / 8 * 7),
+            .is_low = total.is_full || is_nearly(total.used, total.max),
         };
         if (ret->resources[i].is_low)
             health_worsen(ret, HEALTH_DEGRADED, "sandboxes have %" PRIu64 " of %" PRIu64 " %s",
@@ -198,6 +218,51 @@ static void health_check_resources(const struct host *host, struct host_health *
     }
     if (cgroup_root_check_room(host->cgroups, &err) < 0)
         health_worsen(ret, HEALTH_UNHEALTHY, "%s", err.msg);
+}
+
+/* Reads how many files are open on the whole machine; a line is "OPEN 0 MAX". */
+static void open_files_read(struct host_resource *ret)
+{
+    cleanup_with(buf_done) struct buf text = BUF_INIT(128);
+    char *end;
+
+    *ret = (struct host_resource){ .name = "open-files" };
+    if (file_read_at(AT_FDCWD, "/proc/sys/fs/file-nr", &text) < 0 || text.len == 0)
+        return;
+    ret->used = strtoull(text.data, &end, 10);
+    (void)strtoull(end, &end, 10);
+    ret->max = strtoull(end, NULL, 10);
+    ret->is_low = is_nearly(ret->used, ret->max);
+}
+
+/* Fills in the resources of the whole machine. */
+static void health_check_machine(const struct host *host, struct host_health *ret)
+{
+    struct host_resource *memory = &ret->resources[RESOURCE_MACHINE_MEMORY];
+    struct host_resource *sockets = &ret->resources[RESOURCE_SOCKET_MEMORY];
+    struct host_resource *files = &ret->resources[RESOURCE_OPEN_FILES];
+    struct memory_now now;
+    struct err err = { 0 };
+
+    memory_guard_read(host->memory_guard, &now);
+    *memory = (struct host_resource){ "machine-memory", now.total - now.available, now.total,
+                                      now.available < host->memory_reserve };
+    *sockets = (struct host_resource){ "socket-memory", now.sockets, now.sockets_max,
+                                       is_nearly(now.sockets, now.sockets_max) };
+    open_files_read(files);
+    if (memory_guard_check(host->memory_guard, &err) < 0)
+        health_worsen(ret, HEALTH_UNHEALTHY, "%s", err.msg);
+    else if (memory->is_low)
+        health_worsen(ret, HEALTH_DEGRADED, "the machine has %" PRIu64 " MiB of memory left",
+                      now.available >> 20);
+    if (sockets->is_low)
+        health_worsen(ret, HEALTH_DEGRADED,
+                      "sockets have %" PRIu64 " of %" PRIu64 " MiB (net.ipv4.tcp_mem)",
+                      now.sockets >> 20, now.sockets_max >> 20);
+    if (files->is_low)
+        health_worsen(ret, HEALTH_DEGRADED,
+                      "%" PRIu64 " of %" PRIu64 " files are open (fs.file-max)", files->used,
+                      files->max);
 }
 
 void host_take_census(struct host *host, struct host_census *ret)
@@ -232,6 +297,7 @@ void host_health(struct host *host, struct host_health *ret)
     health_check_disk(host, ret);
     health_check_descriptors(ret);
     health_check_resources(host, ret);
+    health_check_machine(host, ret);
     host_take_census(host, &census);
     ret->processes = census.processes;
     ret->tools = metrics_tools_running(host->metrics);

@@ -83,6 +83,8 @@ static int write_totals(const struct metrics *metrics, struct buf *out)
         { "holt_sandboxes_paused_total", EVENT_SANDBOX_PAUSED, "Pauses." },
         { "holt_sandboxes_resumed_total", EVENT_SANDBOX_RESUMED, "Resumes." },
         { "holt_sandboxes_destroyed_total", EVENT_SANDBOX_DESTROYED, "Sandboxes destroyed." },
+        { "holt_sandboxes_exhausted_total", EVENT_SANDBOX_EXHAUSTED,
+          "Sandboxes ended because they held memory of the kernel that no limit covers." },
         { "holt_turns_total", EVENT_TURN_COMPLETED, "Turns completed." },
         { "holt_rollbacks_total", EVENT_SANDBOX_ROLLED_BACK, "Rollbacks." },
     };

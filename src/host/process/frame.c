@@ -296,8 +296,9 @@ static void process_end_with_machine(struct process *process)
         process_set_over(process, OUTCOME_OOM, EXIT_SIGNAL_BASE + SIGKILL);
     } else {
         (void)snprintf(end->reason, sizeof(end->reason), "%.200s", machine->failure.msg);
-        process_set_over(process, machine->is_gone ? OUTCOME_LOST : OUTCOME_NOT_STARTED,
-                         PROCESS_EXIT_HOLT);
+        process_set_over(
+            process, machine->is_gone || machine->is_exhausted ? OUTCOME_LOST : OUTCOME_NOT_STARTED,
+            PROCESS_EXIT_HOLT);
     }
 }
 

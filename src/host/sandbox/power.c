@@ -10,6 +10,7 @@
 #include "host/core/descriptors.h"
 #include "host/core/host_internal.h"
 #include "host/observe/event_internal.h"
+#include "host/observe/memory_guard.h"
 #include "host/observe/metrics_internal.h"
 #include "host/process/processes.h"
 #include "host/sandbox/sandbox_internal.h"
@@ -227,6 +228,8 @@ int sandbox_start(struct sandbox *sandbox, struct err *err)
     r = descriptors_check_sandbox(err);
     if (r == 0)
         r = cgroup_root_check_room(sandbox->host->cgroups, err);
+    if (r == 0)
+        r = memory_guard_check(sandbox->host->memory_guard, err);
     if (r == 0)
         r = sandbox_ensure_volume(sandbox, err);
     if (r == 0)

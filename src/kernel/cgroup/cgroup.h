@@ -155,6 +155,9 @@ struct cgroup_usage {
 void cgroup_read_usage(struct cgroup_root *root, const char *name, const char *limits_group,
                        struct cgroup_usage *ret);
 
+/* Returns the memory limit of a sandbox, in bytes; 0: none, or unknown. */
+uint64_t cgroup_read_memory_limit(struct cgroup_root *root, const char *limits_group);
+
 /* Returns how many processes the OOM killer has killed in the group. */
 uint64_t cgroup_meter_oom_kills(const struct cgroup_meter *meter);
 
@@ -203,6 +206,12 @@ int cgroup_list_children(struct cgroup_root *root, const char *name,
 /* Reclaims memory without harm: page cache, and pages that can be swapped. Best effort. name is
  * the group with the limits and counters. */
 void cgroup_reclaim(struct cgroup_root *root, const char *name);
+
+/* Calls each for the processes in the child "init" of a sandbox, with a pidfd that certainly refers
+ * to the process and may be taken (TAKE_FD), until one returns true. -ESRCH if none does. */
+typedef bool (*cgroup_member_fn)(void *context, pid_t pid, int *pidfd);
+int cgroup_each_init(struct cgroup_root *root, const char *name, cgroup_member_fn each,
+                     void *context);
 
 /* Finds a process in the child "init" of a sandbox: its pid and a pidfd that certainly refers to
  * it. -ESRCH if there is none. */

@@ -180,7 +180,8 @@ static int listed_open(struct cgroup_root *root, const char *name, pid_t pid, in
     return 0;
 }
 
-int cgroup_find_init(struct cgroup_root *root, const char *name, pid_t *ret_pid, int *ret_pidfd)
+int cgroup_each_init(struct cgroup_root *root, const char *name, cgroup_member_fn each,
+                     void *context)
 {
     cleanup_with(buf_done) struct buf pids = BUF_INIT(PIDS_BYTES_MAX);
     char *save = NULL;
@@ -192,12 +193,33 @@ int cgroup_find_init(struct cgroup_root *root, const char *name, pid_t *ret_pid,
     for (char *line = strtok_r(pids.data, "\n", &save); line && r < 0;
          line = strtok_r(NULL, "\n", &save)) {
         pid_t pid = (pid_t)strtol(line, NULL, 10);
+        cleanup_close int pidfd = -EBADF;
 
-        if (pid <= 0)
-            continue;
-        r = listed_open(root, name, pid, ret_pidfd);
-        if (r == 0)
-            *ret_pid = pid;
+        if (pid > 0 && listed_open(root, name, pid, &pidfd) == 0 && each(context, pid, &pidfd))
+            r = 0;
     }
     return r;
+}
+
+struct found_init {
+    pid_t pid;
+    int pidfd;
+};
+
+static bool init_found(void *context, pid_t pid, int *pidfd)
+{
+    *(struct found_init *)context = (struct found_init){ pid, TAKE_FD(*pidfd) };
+    return true;
+}
+
+int cgroup_find_init(struct cgroup_root *root, const char *name, pid_t *ret_pid, int *ret_pidfd)
+{
+    struct found_init found;
+    int r = cgroup_each_init(root, name, init_found, &found);
+
+    if (r < 0)
+        return r;
+    *ret_pid = found.pid;
+    *ret_pidfd = found.pidfd;
+    return 0;
 }

@@ -62,6 +62,18 @@ static void read_memory(struct cgroup_root *root, const char *group, struct cgro
     ret->memory_bytes -= ret->cache_bytes;
 }
 
+uint64_t cgroup_read_memory_limit(struct cgroup_root *root, const char *limits_group)
+{
+    const uint64_t unlimited = UINT64_C(1) << 60; /* v1 has a number for "none" */
+    bool v2 = root->has_v2[CGROUP_MEMORY];
+    char path[CGROUP_PATH_BYTES];
+    uint64_t limit;
+
+    cgroup_path(path, limits_group, NULL, v2 ? "memory.max" : "memory.limit_in_bytes");
+    limit = read_number(v2 ? root->unified_fd : root->v1_fd[CGROUP_MEMORY], path);
+    return limit < unlimited ? limit : 0;
+}
+
 /* CPU time is counted on the unified hierarchy even without the controller. */
 void cgroup_read_usage(struct cgroup_root *root, const char *name, const char *limits_group,
                        struct cgroup_usage *ret)

@@ -54,6 +54,7 @@ static void defaults_are_complete(void)
     CHECK(config.limit_pids == 1024);
     CHECK(config.limit_memory == CONFIG_AUTO && config.quota == CONFIG_AUTO);
     CHECK(config.limit_cpus == 0 && config.limit_files == 16384 && config.limit_files_soft == 1024);
+    CHECK(config.memory_reserve == CONFIG_AUTO);
     CHECK(config.template_bytes_max == UINT64_C(16) << 30 && config.template_files_max == 2000000);
 }
 
