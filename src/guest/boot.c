@@ -176,6 +176,13 @@ static int make_identity(struct boot_state *b)
     return identity_make(&b->result.identity);
 }
 
+static int make_resources(struct boot_state *b)
+{
+    (void)resources_make(b->result.identity.files_fd, b->message->builds_root,
+                         &b->result.resources);
+    return 0;
+}
+
 /* No memory limit covers the queue of a connection that was not accepted yet, so both the number of
  * such connections and their queues are bounded; nor datagrams that are kept for their time stamps,
  * which a control message can ask for. Inside, /proc/sys is read-only. */
@@ -220,6 +227,7 @@ static const struct {
     { "create a boot id", make_identity },
     { "limit the queues of connections", limit_queues },
     { "cover hidden paths of /proc and /sys", cover_secrets },
+    { "show the limits as resources", make_resources },
     { "bring up the loopback device", bring_up_loopback },
     { "limit privileges", limit_privileges },
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "guest/identity.h"
+#include "guest/resources.h"
 
 struct err;
 struct message_boot;
@@ -11,6 +12,7 @@ struct message_boot;
  */
 struct boot_result {
     struct identity identity;
+    struct resources resources;
     int null_fd;   /* the null device */
     int devpts_fd; /* root of the sandbox's devpts instance */
 };

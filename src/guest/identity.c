@@ -63,16 +63,16 @@ static int identity_mount(int dir_fd, const char *name, uint64_t attributes, int
     return r < 0 ? r : mount_attach(mount_fd, mount_point_fd);
 }
 
-static int tmpfs_new(void)
+static int tmpfs_new(const char *bytes)
 {
-    static const struct mount_option size = { "size", "64k" };
+    const struct mount_option size = { "size", bytes };
 
     return mount_new("tmpfs", &size, 1, MOUNT_ATTR_NOEXEC);
 }
 
 int identity_make(struct identity *ret)
 {
-    cleanup_close int fd = tmpfs_new(), etc_fd = tmpfs_new();
+    cleanup_close int fd = tmpfs_new("1m"), etc_fd = tmpfs_new("64k");
     cleanup_close int mount_point = open(BOOT_ID_PATH, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     char uuid[UUID_TEXT];
     int r = fd < 0 ? fd : random_uuid(uuid);
@@ -141,7 +141,7 @@ static int etc_renew(struct identity *identity, const char *hostname)
 
     if (r == 0)
         return 0;
-    fd = tmpfs_new();
+    fd = tmpfs_new("64k");
     if (fd < 0)
         return fd;
     (void)fd_close(identity->etc_fd);

@@ -7,7 +7,7 @@
 struct err;
 
 struct identity {
-    int files_fd; /* private tmpfs that holds both ids */
+    int files_fd; /* private tmpfs that holds both ids and guest/resources.h */
     int etc_fd;   /* tmpfs with the files of /etc, which processes of the sandbox may fill */
 };
 

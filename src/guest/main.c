@@ -66,6 +66,7 @@ static bool handle_boot(struct guest *guest, const struct frame *frame)
     /* Fails where another program filters this one in the same way: then nothing limits them. */
     if (netlink_guard_open(&guest->netlink) == 0)
         watch_set(guest->epoll_fd, &guest->netlink.watch, EPOLLIN);
+    watch_set(guest->epoll_fd, &guest->base.resources.watch, EPOLLIN);
     guest->is_booted = true;
     guest->filter.max = message.filter_len;
     if (buf_add(&guest->filter, message.filter, message.filter_len) < 0)
@@ -122,6 +123,16 @@ static bool handle_hello(struct guest *guest, const struct frame *frame)
                                guest->last_process) == 0;
 }
 
+static bool handle_size(struct guest *guest, const struct frame *frame, const int *fds)
+{
+    struct message_size message;
+
+    if (!message_get_size(frame, &message))
+        return false;
+    resources_set(&guest->base.resources, &message, fds);
+    return true;
+}
+
 /* Ignores a frame about a process that no longer exists: the daemon sent it before it knew. */
 static bool handle_for_process(struct guest *guest, const struct frame *frame)
 {
@@ -143,8 +154,11 @@ static bool handle_frame(struct guest *guest, const struct frame *frame, const i
         return frame->fds == 1 && handle_listen(guest, fds[0]);
     if (frame->type == FRAME_HELLO)
         return handle_hello(guest, frame);
+    if (frame->type == FRAME_RESIZE && frame->process == 0)
+        return handle_size(guest, frame, fds);
     if (frame->type == FRAME_SPAWN) {
         process_spawn(guest, frame, fds);
+        resources_renew(&guest->base.resources);
         return true;
     }
     if (frame->type == FRAME_FILES) {
@@ -256,7 +270,10 @@ static void event_dispatch(struct guest *guest, struct watch *watch, uint32_t ev
             shell_status_ready(guest, watch->owner);
         break;
     case WATCH_NETLINK:
-        netlink_guard_ready(&guest->netlink);
+        netlink_guard_ready(&guest->netlink, &guest->base.resources);
+        break;
+    case WATCH_RESOURCES:
+        resources_ready(&guest->base.resources);
         break;
     }
 }

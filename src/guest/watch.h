@@ -12,7 +12,8 @@ enum watch_kind {
     WATCH_INPUT,
     WATCH_CONNECTION,
     WATCH_SHELL,
-    WATCH_NETLINK
+    WATCH_NETLINK,
+    WATCH_RESOURCES
 };
 
 struct watch {

@@ -14,6 +14,10 @@ enum { SECCOMP_PROGRAM_MAX = 1024 };
  */
 #define SECCOMP_NETLINK_KEY 0x484f4c54
 
+/* Fourth argument of holt-init's own calls of sysinfo and sched_getaffinity: see
+ * guest/resources.h. A process that uses it gets the kernel's answer. */
+#define SECCOMP_OWN_KEY 0x484f4c54
+
 struct seccomp_program {
     struct sock_filter code[SECCOMP_PROGRAM_MAX];
     size_t len; /* instructions */

@@ -33,6 +33,8 @@ static const char *const args[] = {
     "/dev",
     "--dir",
     "/none",
+    "--dir",
+    "/sys", /* for files of holt-init: bubblewrap mounts no sysfs */
     "--",
     "/proc/self/fd/4",
     NULL,

@@ -64,7 +64,8 @@ enum frame_type {
     FRAME_INPUT_EOF,       /* u64 offset: closes stdin at this offset */
     FRAME_ACK,             /* u8 stream, u64 offset */
     FRAME_SIGNAL,          /* u32 signal */
-    FRAME_RESIZE,          /* u16 rows, u16 columns */
+    FRAME_RESIZE,          /* u16 rows, u16 columns; about the sandbox itself: message_size with
+                              descriptors, which an older guest ignores */
     FRAME_FORGET,          /* the daemon knows the end of the process; its record may be freed */
     FRAME_SHELL_RUN,       /* message_shell_run: one command of an idle shell */
     FRAME_SHELL_INTERRUPT, /* u64 command: interrupts it and keeps the shell if possible */

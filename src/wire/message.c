@@ -115,6 +115,27 @@ bool message_get_root(const struct frame *frame, struct message_root *ret)
     return reader_is_done(&reader);
 }
 
+int message_put_size(struct buf *out, const struct message_size *size)
+{
+    size_t start = frame_begin(out, FRAME_RESIZE, 0, (uint16_t)__builtin_popcount(size->counters));
+
+    return frame_end(out, start,
+                     put_u64(out, size->memory_bytes) && put_u32(out, size->cpu_millis) &&
+                         put_u32(out, size->pids) && put_u8(out, size->counters));
+}
+
+bool message_get_size(const struct frame *frame, struct message_size *ret)
+{
+    struct reader reader = reader_of(frame);
+
+    ret->memory_bytes = get_u64(&reader);
+    ret->cpu_millis = get_u32(&reader);
+    ret->pids = get_u32(&reader);
+    ret->counters = get_u8(&reader);
+    return reader_is_done(&reader) && ret->counters < 1U << SIZE_COUNTERS &&
+           __builtin_popcount(ret->counters) == frame->fds;
+}
+
 static bool put_words(struct buf *out, const char *const *words, size_t count)
 {
     bool ok = put_u32(out, (uint32_t)count);

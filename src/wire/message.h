@@ -38,6 +38,23 @@ struct message_root {
     size_t volume_count; /* volumes among these */
 };
 
+/* Counters of the sandbox's control group, as descriptors of their files. */
+enum size_counter {
+    SIZE_MEMORY_CURRENT, /* bytes */
+    SIZE_MEMORY_STAT,    /* memory.stat of cgroup v1 or v2 */
+    SIZE_CPU_STAT,       /* cpu.stat of cgroup v2 */
+    SIZE_PIDS_CURRENT,
+    SIZE_COUNTERS
+};
+
+/* The limits of the sandbox; 0: none. */
+struct message_size {
+    uint64_t memory_bytes;
+    uint32_t cpu_millis;
+    uint32_t pids;
+    uint8_t counters; /* bit set of enum size_counter: these are attached, in order */
+};
+
 struct message_rlimit {
     uint32_t resource;
     uint64_t soft, hard;
@@ -124,6 +141,7 @@ struct message_shell_done {
 /* Append one whole frame or nothing. Return 0 or -ENOBUFS. */
 int message_put_boot(struct buf *out, const struct message_boot *boot);
 int message_put_root(struct buf *out, const struct message_root *root);
+int message_put_size(struct buf *out, const struct message_size *size);
 int message_put_spawn(struct buf *out, uint32_t process, uint16_t fds,
                       const struct message_spawn *spawn);
 int message_put_failed(struct buf *out, uint32_t process, const struct message_failed *failed);
@@ -146,6 +164,7 @@ int message_put_numbers(struct buf *out, enum frame_type type, uint32_t process,
 
 /* Parse a payload. Return whether it is exactly such a message. */
 bool message_get_boot(const struct frame *frame, struct message_boot *ret);
+bool message_get_size(const struct frame *frame, struct message_size *ret);
 bool message_get_root(const struct frame *frame, struct message_root *ret);
 bool message_get_spawn(const struct frame *frame, struct message_spawn *ret);
 bool message_get_failed(const struct frame *frame, struct message_failed *ret);

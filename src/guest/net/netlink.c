@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "guest/resources.h"
 #include "kernel/seccomp.h"
 
 /* Linux 6.6; a kernel without it ignores the request. */
@@ -25,18 +26,23 @@ enum {
     SOCKETS_MAX = 64, /* each can hold twice net.core.rmem_max, 8 MiB since Linux 6.17 */
     PROTOCOLS_BYTES = 8192,
     FAMILY = offsetof(struct seccomp_data, args),
-    KEY = FAMILY + sizeof(uint32_t), /* the half of the register that the kernel ignores */
+    KEY = FAMILY + sizeof(uint32_t),         /* the half of the register that the kernel ignores */
+    OWN_KEY = FAMILY + 3 * sizeof(uint64_t), /* the fourth argument, which the kernel ignores */
 };
 
 static int filter_install(void)
 {
     static struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 5),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 4),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, FAMILY),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 0, 3),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 0, 7),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, KEY),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SECCOMP_NETLINK_KEY, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SECCOMP_NETLINK_KEY, 5, 4),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_getaffinity, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sysinfo, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, OWN_KEY),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SECCOMP_OWN_KEY, 1, 0),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
@@ -105,22 +111,36 @@ static int socket_give(int listener_fd, const struct seccomp_notif *request, int
     return syscall(SYS_ioctl, listener_fd, SECCOMP_IOCTL_NOTIF_ADDFD, &gift) < 0 ? -errno : 0;
 }
 
-void netlink_guard_ready(struct netlink_guard *guard)
+/* Returns 0 if the process has got its socket, otherwise -errno. */
+static int socket_answer(struct netlink_guard *guard, const struct seccomp_notif *request)
+{
+    cleanup_close int fd = -EBADF;
+
+    if (sockets_count(guard->protocols_fd) >= SOCKETS_MAX)
+        return -ENOBUFS;
+    fd = socket_make(request);
+    return fd < 0 ? fd : socket_give(guard->watch.fd, request, fd);
+}
+
+void netlink_guard_ready(struct netlink_guard *guard, struct resources *resources)
 {
     struct seccomp_notif request = { 0 };
     struct seccomp_notif_resp reply = { 0 };
-    cleanup_close int fd = -EBADF;
-    int r = -ENOBUFS;
+    bool is_kernels = false;
+    long r;
 
     if (syscall(SYS_ioctl, guard->watch.fd, SECCOMP_IOCTL_NOTIF_RECV, &request) < 0)
         return; /* the process has ended */
-    if (sockets_count(guard->protocols_fd) < SOCKETS_MAX)
-        r = fd = socket_make(&request);
-    if (r >= 0)
-        r = socket_give(guard->watch.fd, &request, fd);
-    if (r == 0)
-        return;
+    if (request.data.nr == SYS_socket) {
+        r = socket_answer(guard, &request);
+        if (r == 0)
+            return;
+    } else {
+        r = resources_answer(resources, &request, &is_kernels);
+    }
     reply.id = request.id;
-    reply.error = r;
+    reply.flags = is_kernels ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0;
+    reply.error = r < 0 && !is_kernels ? (int)r : 0;
+    reply.val = r > 0 && !is_kernels ? r : 0;
     (void)syscall(SYS_ioctl, guard->watch.fd, SECCOMP_IOCTL_NOTIF_SEND, &reply);
 }

@@ -1,6 +1,7 @@
 /* Netlink sockets of the sandbox. No limit covers the memory of replies that a program does not
  * read, so the number of these sockets is limited: a filter of holt-init, which all processes
- * inherit, passes every request for one to holt-init. It makes the socket if there are few. */
+ * inherit, passes every request for one to holt-init. It makes the socket if there are few. The
+ * same filter passes on sysinfo and sched_getaffinity, see guest/resources.h. */
 #pragma once
 
 #include "guest/watch.h"
@@ -14,4 +15,5 @@ struct netlink_guard {
 int netlink_guard_open(struct netlink_guard *ret);
 
 /* Answers one request. */
-void netlink_guard_ready(struct netlink_guard *guard);
+struct resources;
+void netlink_guard_ready(struct netlink_guard *guard, struct resources *resources);

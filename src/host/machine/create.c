@@ -15,6 +15,7 @@ int machine_set_limits(struct machine *machine, const struct sandbox_limits *lim
                        struct err *err)
 {
     struct cgroup_limits values;
+    int r;
 
     host_limits(machine->host, limits, &values);
     machine->limit_files = limits->files;
@@ -22,7 +23,10 @@ int machine_set_limits(struct machine *machine, const struct sandbox_limits *lim
     if (values.pids)
         values.pids += runtime_guest_own_processes(&machine->guest);
 
-    return cgroup_set_limits(machine->host->cgroups, machine->guest.limits_group, &values, err);
+    r = cgroup_set_limits(machine->host->cgroups, machine->guest.limits_group, &values, err);
+    if (r == 0)
+        machine_send_size(machine, &values);
+    return r;
 }
 
 static void machine_enter_table(struct machine *machine)

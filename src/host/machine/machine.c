@@ -214,9 +214,11 @@ static int machine_start(struct machine *machine, const struct runtime_ops *ops,
         return r;
     }
     r = machine_watch(machine, err);
-    if (r == 0)
-        *ret = machine;
-    return r;
+    if (r < 0)
+        return r;
+    machine_send_size(machine, NULL);
+    *ret = machine;
+    return 0;
 }
 
 int machine_start_blank(struct host *host, const struct runtime_ops *ops, struct machine **ret,

@@ -105,6 +105,11 @@ void machine_activate(struct machine *machine);
 int machine_set_limits(struct machine *machine, const struct sandbox_limits *limits,
                        struct err *err);
 
+/* Tells the guest its limits, for programs that ask for the memory and CPUs of the machine (see
+ * guest/resources.h); NULL: none yet, but where to read what is in use. A guest that cannot be told
+ * fails elsewhere, too. */
+void machine_send_size(struct machine *machine, const struct cgroup_limits *limits);
+
 /* Sends the machine a new scratch volume of the template as its root; the guest's reply comes as a
  * frame. */
 int machine_set_scratch_root(struct machine *machine, const char *template, struct err *err);

@@ -110,6 +110,40 @@ static int machine_send_root(struct machine *machine, const struct root_parts *p
     return r < 0 ? err_sys(err, r, "send the root to machine '%s'", machine->id) : 0;
 }
 
+_Static_assert((int)SIZE_MEMORY_CURRENT == (int)CGROUP_MEMORY_CURRENT &&
+                   (int)SIZE_MEMORY_STAT == (int)CGROUP_MEMORY_STAT &&
+                   (int)SIZE_CPU_STAT == (int)CGROUP_CPU_STAT &&
+                   (int)SIZE_PIDS_CURRENT == (int)CGROUP_PIDS_CURRENT &&
+                   (int)SIZE_COUNTERS == (int)CGROUP_COUNTERS,
+               "a guest must know each counter by its position");
+
+void machine_send_size(struct machine *machine, const struct cgroup_limits *limits)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(64);
+    struct message_size size = { 0 };
+    int all[CGROUP_COUNTERS], fds[CGROUP_COUNTERS];
+    size_t count = 0;
+
+    if (limits) {
+        size.memory_bytes = limits->memory_bytes;
+        size.cpu_millis = limits->cpu_millis;
+        size.pids = limits->pids;
+    } else {
+        cgroup_open_counters(machine->host->cgroups, machine->guest.id, machine->guest.limits_group,
+                             all);
+        for (int i = 0; i < CGROUP_COUNTERS; i++) {
+            if (all[i] < 0)
+                continue;
+            size.counters |= (uint8_t)(1U << i);
+            fds[count++] = all[i];
+        }
+    }
+    if ((limits || count > 0) && message_put_size(&out, &size) == 0)
+        (void)channel_send(&machine->channel, &out, fds, count);
+    while (count > 0)
+        (void)close(fds[--count]);
+}
+
 int machine_set_scratch_root(struct machine *machine, const char *template, struct err *err)
 {
     cleanup_with(volume_mounts_done) struct volume_mounts mounts = { .count = 0 };

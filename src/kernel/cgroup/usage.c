@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reads the current usage of a sandbox. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,4 +89,27 @@ void cgroup_read_usage(struct cgroup_root *root, const char *name, const char *l
         (uint32_t)read_number(pids_fd, cgroup_path(path, limits_group, NULL, "pids.current"));
     ret->cpu_us =
         read_stat(root->unified_fd, cgroup_path(path, name, NULL, "cpu.stat"), "usage_usec");
+}
+
+static int counter_open(int root_fd, const char *group, const char *file)
+{
+    char path[CGROUP_PATH_BYTES];
+
+    return root_fd < 0
+               ? -EBADF
+               : openat(root_fd, cgroup_path(path, group, NULL, file), O_RDONLY | O_CLOEXEC);
+}
+
+void cgroup_open_counters(struct cgroup_root *root, const char *name, const char *limits_group,
+                          int ret_fds[static CGROUP_COUNTERS])
+{
+    bool v2 = root->has_v2[CGROUP_MEMORY];
+    int memory_fd = v2 ? root->unified_fd : root->v1_fd[CGROUP_MEMORY];
+    int pids_fd = root->has_v2[CGROUP_PIDS] ? root->unified_fd : root->v1_fd[CGROUP_PIDS];
+
+    ret_fds[CGROUP_MEMORY_CURRENT] =
+        counter_open(memory_fd, limits_group, v2 ? "memory.current" : "memory.usage_in_bytes");
+    ret_fds[CGROUP_MEMORY_STAT] = counter_open(memory_fd, limits_group, "memory.stat");
+    ret_fds[CGROUP_CPU_STAT] = counter_open(root->unified_fd, name, "cpu.stat");
+    ret_fds[CGROUP_PIDS_CURRENT] = counter_open(pids_fd, limits_group, "pids.current");
 }

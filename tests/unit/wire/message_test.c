@@ -164,6 +164,30 @@ static void a_root_has_as_many_mounts_as_there_is_room_for(void)
     }
 }
 
+/* An older guest ignores this frame, because it has no process 0. */
+static void a_size_comes_back_with_a_descriptor_for_each_counter(void)
+{
+    const struct message_size sent = { .memory_bytes = UINT64_C(1) << 40,
+                                       .cpu_millis = 1500,
+                                       .pids = 7,
+                                       .counters = 1U << SIZE_CPU_STAT | 1U << SIZE_PIDS_CURRENT };
+    cleanup_with(buf_done) struct buf out = BUF_INIT(SAMPLES_MAX);
+    struct message_size size = { 0 };
+    struct frame frame;
+
+    CHECK(message_put_size(&out, &sent) == 0);
+    frame = only_frame(&out);
+    CHECK(frame.type == FRAME_RESIZE && frame.process == 0 && frame.fds == 2);
+    CHECK(message_get_size(&frame, &size));
+    CHECK(size.memory_bytes == sent.memory_bytes && size.cpu_millis == 1500 && size.pids == 7 &&
+          size.counters == sent.counters);
+    frame.fds = 1;
+    CHECK(!message_get_size(&frame, &size));
+    frame.fds = 2;
+    out.data[out.len - 1] = (char)(1U << SIZE_COUNTERS | 1U);
+    CHECK(!message_get_size(&frame, &size));
+}
+
 static void a_spawn_comes_back(void)
 {
     static struct message_spawn spawn;
@@ -429,6 +453,7 @@ int main(void)
     RUN(a_root_needs_a_descriptor_for_each_mount);
     RUN(volumes_are_not_all_of_a_root);
     RUN(a_root_has_as_many_mounts_as_there_is_room_for);
+    RUN(a_size_comes_back_with_a_descriptor_for_each_counter);
     RUN(a_spawn_comes_back);
     RUN(a_spawn_may_name_a_user);
     RUN(a_spawn_needs_a_command_and_knows_its_limits);
