@@ -139,8 +139,13 @@ int machine_listen(struct machine *machine, struct err *err);
 /* Removes the scratch volume of a machine that does not use it. */
 void machine_drop_volume(struct machine *machine);
 
-/* Ends every process in the machine; their outcome names the killer. */
+/* Ends every process in the machine; their outcome names the killer. -ETIMEDOUT if holt-init does
+ * not start or refuse in time what it was sent. */
 int machine_end_processes(struct machine *machine, enum killer killer);
+
+/* Kills holt-init and every process, which ends all waits for them; the machine then counts as
+ * lost. Any thread may call this at any time; the owner still has to call machine_destroy. */
+void machine_kill(struct machine *machine, enum killer killer);
 
 /* Returns how many processes the OOM killer has killed in the machine. Locked. */
 uint64_t machine_count_oom_kills(struct machine *machine);

@@ -150,12 +150,14 @@ static bool machine_has_unstarted(const struct machine *machine)
     return false;
 }
 
-void process_wait_all_started(struct machine *machine)
+bool process_wait_all_started(struct machine *machine, uint64_t deadline_ms)
 {
-    lock_take(&machine->lock);
-    while (!machine->is_gone && machine_has_unstarted(machine))
-        cond_wait(&machine->changed, &machine->lock);
-    lock_release(&machine->lock);
+    bool is_late = false;
+    lock_scope(&machine->lock);
+
+    while (!is_late && !machine->is_gone && machine_has_unstarted(machine))
+        is_late = !cond_wait_until(&machine->changed, &machine->lock, deadline_ms);
+    return !is_late;
 }
 
 static void machine_set_killer(struct machine *machine, enum killer killer)
@@ -194,14 +196,28 @@ uint32_t machine_count_processes(struct machine *machine)
 
 int machine_end_processes(struct machine *machine, enum killer killer)
 {
-    int r;
+    int r = -ETIMEDOUT;
 
     machine_set_killer(machine, killer);
-    process_wait_all_started(machine);
-    process_set_killer_all(machine, killer);
-    r = cgroup_kill_processes(machine->host->cgroups, machine->id);
+    if (process_wait_all_started(machine, clock_after_ms(PROCESS_START_WAIT_MS))) {
+        process_set_killer_all(machine, killer);
+        r = cgroup_kill_processes(machine->host->cgroups, machine->id);
+    }
     machine_set_killer(machine, KILLER_NONE);
     return r;
+}
+
+/* The lock keeps the machine from being reaped meanwhile: that begins in machine_destroy. */
+void machine_kill(struct machine *machine, enum killer killer)
+{
+    lock_scope(&machine->lock);
+
+    if (machine->state == MACHINE_ENDED)
+        return;
+    for (struct process *process = machine->processes; process; process = process->next)
+        if (process->killer == KILLER_NONE)
+            process_set_killer(process, killer);
+    (void)runtime_guest_kill(&machine->guest);
 }
 
 /* Removes the first settled process from the list and returns it. Locked. */

@@ -2,8 +2,12 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "host/process/process.h"
+
+/* How long an operation waits for starts that are under way; holt-init needs milliseconds. */
+enum { PROCESS_START_WAIT_MS = 5000 };
 
 struct frame;
 struct machine;
@@ -19,8 +23,9 @@ void process_end_all(struct machine *machine);
 /* Empties the machine's list; afterwards only readers hold references to the processes. */
 void process_drop_all(struct machine *machine);
 
-/* Waits until the guest has started, or refused, every process that it was sent. */
-void process_wait_all_started(struct machine *machine);
+/* Waits until the guest has started, or refused, every process that it was sent. Returns false if
+ * it has not at this time of clock_ms. */
+bool process_wait_all_started(struct machine *machine, uint64_t deadline_ms);
 
 /* Sets the killer that the outcome of every running process will name. */
 void process_set_killer_all(struct machine *machine, enum killer killer);

@@ -7,6 +7,7 @@
 #include "host/core/extension.h"
 #include "host/core/host_internal.h"
 #include "host/core/registry.h"
+#include "host/machine/machine_internal.h"
 #include "host/observe/event_internal.h"
 #include "host/observe/metrics_internal.h"
 #include "host/process/table.h"
@@ -14,6 +15,31 @@
 #include "host/shell/state.h"
 #include "store/store.h"
 #include "store/volume/volume.h"
+
+enum { OPERATION_WAIT_MS = 50 };
+
+/* Locked. */
+static bool destroy_must_wait(const struct sandbox *sandbox)
+{
+    return !sandbox->is_gone &&
+           (sandbox->operation != OPERATION_NONE || sandbox->starting > 0 || sandbox->pins > 0);
+}
+
+/* Locked. Waits for the running operations. One that has not ended after a moment may wait for a
+ * guest that does not answer, so the guest is killed. */
+static void destroy_wait(struct sandbox *sandbox)
+{
+    uint64_t deadline_ms = clock_after_ms(OPERATION_WAIT_MS);
+    bool is_late = false;
+
+    while (!is_late && destroy_must_wait(sandbox))
+        is_late = !cond_wait_until(&sandbox->changed, &sandbox->lock, deadline_ms);
+    if (is_late && sandbox->machine &&
+        (sandbox->operation != OPERATION_NONE || sandbox->starting > 0))
+        machine_kill(sandbox->machine, KILLER_DESTROY);
+    while (destroy_must_wait(sandbox))
+        cond_wait(&sandbox->changed, &sandbox->lock);
+}
 
 /* Marks the sandbox as destroying, which makes all new operations fail, and waits for the
  * running ones. Returns false if another thread destroys it. */
@@ -30,9 +56,8 @@ static bool destroy_claim(struct sandbox *sandbox)
     if (is_ours)
         tree_cleaner_cancel(sandbox);
     lock_take(&sandbox->lock);
-    while (is_ours && !sandbox->is_gone &&
-           (sandbox->operation != OPERATION_NONE || sandbox->starting > 0 || sandbox->pins > 0))
-        cond_wait(&sandbox->changed, &sandbox->lock);
+    if (is_ours)
+        destroy_wait(sandbox);
     /* The operation may have been a creation that failed. */
     is_ours = is_ours && !sandbox->is_gone;
     lock_release(&sandbox->lock);

@@ -86,9 +86,15 @@ static enum duty duty_find(struct sandbox *sandbox, int64_t now, uint64_t *wait_
     struct sandbox_info *info = &sandbox->info;
     bool is_on = info->state == SANDBOX_ACTIVE || info->state == SANDBOX_PAUSED;
 
-    if (sandbox->operation != OPERATION_NONE || info->state == SANDBOX_DESTROYING ||
+    if (sandbox->operation == OPERATION_CREATE || info->state == SANDBOX_DESTROYING ||
         sandbox->is_expiring)
         return DUTY_NONE;
+    /* A kill need not wait for an operation, which may wait for a guest that does not answer. */
+    if (sandbox->operation != OPERATION_NONE &&
+        !(info->expires_ms && info->expire_action == ACTION_KILL))
+        return DUTY_NONE;
+    if (sandbox->operation != OPERATION_NONE)
+        return duty_is_due(sandbox->times.expires - now, wait_ms) ? DUTY_KILL : DUTY_NONE;
     if (is_on && sandbox->machine && is_machine_gone(sandbox->machine))
         return DUTY_HANDLE_LOSS;
     if (info->expires_ms && (info->expire_action == ACTION_KILL || info->state == SANDBOX_ACTIVE) &&

@@ -125,14 +125,23 @@ bool sandbox_wait_created(struct sandbox *sandbox)
     return is_there;
 }
 
-void sandbox_wait_starting(struct sandbox *sandbox)
+int sandbox_wait_starting(struct sandbox *sandbox, struct err *err)
 {
+    uint64_t deadline_ms = clock_after_ms(PROCESS_START_WAIT_MS);
+    bool is_late = false;
+
     lock_take(&sandbox->lock);
-    while (sandbox->starting > 0)
-        cond_wait(&sandbox->changed, &sandbox->lock);
+    while (!is_late && sandbox->starting > 0)
+        is_late = !cond_wait_until(&sandbox->changed, &sandbox->lock, deadline_ms);
     lock_release(&sandbox->lock);
-    if (sandbox->machine)
-        process_wait_all_started(sandbox->machine);
+    if (!is_late && sandbox->machine)
+        is_late = !process_wait_all_started(sandbox->machine, deadline_ms);
+    if (!is_late)
+        return 0;
+    return err_set(err, ERR_DEADLINE,
+                   "holt-init of sandbox '%s' does not answer: a process has been starting for %d "
+                   "s; try again, or stop the sandbox",
+                   sandbox->info.id, PROCESS_START_WAIT_MS / 1000);
 }
 
 int sandbox_hold_machine(struct sandbox *sandbox, struct machine **ret, struct err *err)

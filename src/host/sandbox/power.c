@@ -40,9 +40,10 @@ int sandbox_pause(struct sandbox *sandbox, struct err *err)
     if (r < 0)
         return metrics_note(sandbox->host->metrics, TIMED_PAUSE, began_ns, r);
     sandbox_set_state(sandbox, SANDBOX_PAUSING);
-    sandbox_wait_starting(sandbox);
+    r = sandbox_wait_starting(sandbox, err);
     fault_point("pause.gated");
-    r = sandbox_freeze(sandbox, true, err);
+    if (r == 0)
+        r = sandbox_freeze(sandbox, true, err);
     if (r == 0) {
         fault_point("pause.frozen");
         r = sandbox_record(sandbox, SANDBOX_PAUSED, err);
@@ -176,6 +177,7 @@ int sandbox_stop(struct sandbox *sandbox, struct err *err)
 
 int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err *err)
 {
+    struct err ignored;
     int r;
 
     if (before == SANDBOX_STOPPED || before == SANDBOX_FAILED) {
@@ -184,7 +186,8 @@ int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err 
     }
     shells_save(sandbox);
     sandbox_set_state(sandbox, SANDBOX_STOPPED);
-    sandbox_wait_starting(sandbox);
+    /* A process that has not started by then is killed with the others. */
+    (void)sandbox_wait_starting(sandbox, &ignored);
     r = sandbox_record_stop(sandbox, err);
     fault_point("stop.recorded");
     if (r < 0) {

@@ -130,9 +130,10 @@ int sandbox_rollback(struct sandbox *sandbox, const char *snapshot, bool wants_n
     r = rollback_check(sandbox, snapshot, err);
     if (r == 0) {
         sandbox_set_state(sandbox, SANDBOX_ROLLING_BACK);
-        sandbox_wait_starting(sandbox);
-        r = rollback_run(sandbox, snapshot, state, err);
+        r = sandbox_wait_starting(sandbox, err);
     }
+    if (r == 0)
+        r = rollback_run(sandbox, snapshot, state, err);
     if (r == 0)
         sandbox_event(sandbox, EVENT_SANDBOX_ROLLED_BACK,
                       json_pack("{s:s, s:I}", "snapshot", snapshot, "generation",

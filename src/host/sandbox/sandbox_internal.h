@@ -127,8 +127,8 @@ void sandbox_finish(struct sandbox *sandbox, enum sandbox_state state);
 /* Sets the state shown during an operation, unless the sandbox is being destroyed. */
 void sandbox_set_state(struct sandbox *sandbox, enum sandbox_state state);
 
-/* Waits until no process is being started. */
-void sandbox_wait_starting(struct sandbox *sandbox);
+/* Waits until no process is being started. ERR_DEADLINE if that takes PROCESS_START_WAIT_MS. */
+int sandbox_wait_starting(struct sandbox *sandbox, struct err *err);
 
 /* Takes a reference to the machine, in the states that allow exec. */
 int sandbox_ref_machine(struct sandbox *sandbox, struct machine **ret, struct err *err);

@@ -28,18 +28,22 @@ static void sandbox_set_quiesced(struct sandbox *sandbox, bool on)
  * processes are frozen meanwhile. Those of a paused sandbox already are. */
 int sandbox_quiesce(struct sandbox *sandbox, bool on, struct err *err)
 {
-    int r;
+    int r = 0;
 
     if (store_is_atomic(sandbox->host->store) || !sandbox->machine ||
         sandbox->info.state != SANDBOX_ACTIVE)
         return 0;
     sandbox_set_quiesced(sandbox, on);
     if (on)
-        sandbox_wait_starting(sandbox);
-    r = cgroup_freeze(sandbox->host->cgroups, sandbox->info.machine, on);
+        r = sandbox_wait_starting(sandbox, err);
+    if (r == 0) {
+        r = cgroup_freeze(sandbox->host->cgroups, sandbox->info.machine, on);
+        if (r < 0)
+            (void)err_sys(err, r, "freeze the processes of sandbox '%s'", sandbox->info.id);
+    }
     if (r < 0)
         sandbox_set_quiesced(sandbox, false);
-    return r < 0 ? err_sys(err, r, "freeze the processes of sandbox '%s'", sandbox->info.id) : 0;
+    return r;
 }
 
 static int snapshot_take(struct sandbox *sandbox, const char *name, struct err *err)

@@ -12,6 +12,7 @@
 #include "host/core/host_internal.h"
 #include "host/machine/machine_internal.h"
 #include "host/sandbox/sandbox_internal.h"
+#include "store/store.h"
 #include "store/volume/volume.h"
 
 /* Each holds descriptors; beyond these the callers close theirs. */
@@ -21,8 +22,8 @@ enum { MOUNTS_WAITING_MAX = 32 };
 struct tree_cleaner_job {
     struct tree_cleaner_job *next;
     struct machine *machine; /* NULL: the next four */
-    struct sandbox *sandbox; /* referenced, its volume pinned; NULL: only mounts */
-    struct volume *volume;
+    struct sandbox *sandbox; /* referenced; NULL: only mounts */
+    struct volume *volume;   /* pinned, if its storage cannot be removed while it is mounted */
     struct volume_mounts mounts;
     uint32_t generation;
 };
@@ -37,7 +38,8 @@ struct tree_cleaner {
 
 static void job_done(struct tree_cleaner_job *job)
 {
-    sandbox_unpin(job->sandbox);
+    if (job->volume)
+        sandbox_unpin(job->sandbox);
     sandbox_unref(job->sandbox);
     free(job);
 }
@@ -58,7 +60,10 @@ static bool job_run(struct tree_cleaner_job *job)
         return false;
     }
     fault_point("tree_cleaner.closed");
-    (void)volume_drop(job->volume, job->generation);
+    if (!job->volume)
+        job->volume = sandbox_pin(job->sandbox); /* not before: a destroy waits for pins */
+    if (job->volume)
+        (void)volume_drop(job->volume, job->generation);
     fault_point("tree_cleaner.dropped");
     job_done(job);
     return false;
@@ -121,10 +126,11 @@ static void tree_cleaner_main(void *argument)
 void tree_cleaner_add(struct sandbox *sandbox, struct volume_mounts *mounts, uint32_t generation)
 {
     struct tree_cleaner *tree_cleaner = sandbox->host->tree_cleaner;
-    struct volume *volume = sandbox_pin(sandbox);
+    bool needs_unmount = store_needs_unmount(sandbox->host->store);
+    struct volume *volume = needs_unmount ? sandbox_pin(sandbox) : NULL;
     struct tree_cleaner_job *job;
 
-    if (!volume) { /* being destroyed, which removes all trees */
+    if (needs_unmount && !volume) { /* being destroyed, which removes all trees */
         volume_mounts_done(mounts);
         return;
     }
@@ -170,16 +176,24 @@ void tree_cleaner_add_mounts(struct tree_cleaner *tree_cleaner, struct volume_mo
         volume_mounts_done(mounts);
 }
 
-/* Takes the next job of this sandbox out of the queue, or returns NULL. */
+/* Takes the next job of this sandbox that pins its volume out of the queue, or returns NULL. Makes
+ * the others before it jobs of mounts alone. */
 static struct tree_cleaner_job *job_take_of(struct tree_cleaner *tree_cleaner,
-                                            const struct sandbox *sandbox)
+                                            struct sandbox *sandbox)
 {
     struct tree_cleaner_job **slot = &tree_cleaner->first;
     lock_scope(&tree_cleaner->worker.lock);
 
-    while (*slot && (*slot)->sandbox != sandbox)
-        slot = &(*slot)->next;
-    return *slot ? job_take(tree_cleaner, slot) : NULL;
+    for (; *slot; slot = &(*slot)->next) {
+        if ((*slot)->sandbox != sandbox)
+            continue;
+        if ((*slot)->volume)
+            return job_take(tree_cleaner, slot);
+        (*slot)->sandbox = NULL;
+        tree_cleaner->mounts_waiting++;
+        sandbox_unref(sandbox); /* not the last reference: the caller has one */
+    }
+    return NULL;
 }
 
 void tree_cleaner_cancel(struct sandbox *sandbox)
