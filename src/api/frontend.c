@@ -113,7 +113,7 @@ static struct rpc *rpc_new(struct exchange *exchange, const struct route *route)
         .tokens = api->tokens,
         .has_port_names = api->has_port_names,
         .is_local = exchange->listener->is_local,
-        .is_read_only = exchange->access != ACCESS_FULL,
+        .caller = &exchange->caller,
         .connection_fd = exchange->connection_fd,
     };
     return rpc;
@@ -135,9 +135,9 @@ static enum MHD_Result holt_begin(struct exchange *exchange)
     exchange->refusal = connect_call_check(&rpc->connect);
     if (exchange->refusal)
         return MHD_YES;
-    if (rpc->route->is_large && exchange->access == ACCESS_FULL)
+    if (rpc->route->is_large && caller_may_change(&exchange->caller))
         exchange->body.max = ENVELOPE_HEADER_SIZE + ENVELOPE_LARGE_MAX;
-    exchange->is_failed = exchange->access != ACCESS_FULL && !rpc->route->is_read_only;
+    exchange->is_failed = !caller_may_change(&exchange->caller) && !rpc->route->is_read_only;
     if (exchange->is_failed)
         (void)err_set(&exchange->err, ERR_DENIED, "this token is read-only");
     result = connect_call_begin(&rpc->connect);

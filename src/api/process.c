@@ -80,7 +80,7 @@ int process_service_attach(const struct call *call, const struct msg_attach_requ
 {
     if (request->has_replay_bytes && (request->has_stdout_offset || request->has_stderr_offset))
         return err_set(err, ERR_INVALID, "field 'replayBytes' excludes offsets");
-    if (call->is_read_only && request->flow)
+    if (!caller_may_change(call->caller) && request->flow)
         return err_set(err, ERR_DENIED,
                        "field 'flow' makes the process wait, which a read-only token may not do");
     return process_stream_attach(call, request, ret, err);

@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "base/caller.h"
 #include "wire/holt_v1.h"
 
 struct arena;
@@ -20,8 +21,8 @@ struct call {
     struct host *host;
     const struct listener *listener;
     struct token_store *tokens;
+    const struct caller *caller;
     bool is_local;         /* it came over the unix socket */
-    bool is_read_only;     /* the token is read-only */
     bool has_port_names;   /* a front end serves ports of sandboxes by host name */
     bool is_raw;           /* the connection is handed over to the stream, which makes frames */
     int connection_fd;     /* hangs up when the client goes away */

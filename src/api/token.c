@@ -18,7 +18,7 @@ static struct msg_token token_message(const struct token_info *info)
     return (struct msg_token){
         .id = info->id,
         .label = info->label,
-        .read_only = info->is_read_only,
+        .read_only = info->role == ROLE_READ,
         .created_at_ms = info->created_ms,
         .expires_at_ms = info->expires_ms,
         .last_used_at_ms = info->used_ms,
@@ -48,7 +48,10 @@ int token_service_create(const struct call *call, const struct msg_token_create_
 {
     const struct token_spec spec = {
         .label = text_or_null(request->label),
-        .is_read_only = request->read_only,
+        .owner = call->caller->owner,
+        .role = request->read_only ? ROLE_READ : call->caller->role,
+        .scope = call->caller->scope,
+        .scope_count = call->caller->scope_count,
         .ttl_ms = request->ttl_ms,
     };
     char secret[TOKEN_SECRET_SIZE] = "", port_token[TOKEN_PORT_SIZE] = "", owner[SANDBOX_ID_MAX];
@@ -61,10 +64,10 @@ int token_service_create(const struct call *call, const struct msg_token_create_
     if (r < 0)
         return r;
     if (owner[0] != '\0')
-        token_port_derive(secret, owner, port_token);
+        token_port_derive(&info, secret, owner, port_token);
     host_event(call->host, EVENT_TOKEN_CREATED,
                json_pack("{s:s, s:o, s:b}", "token", info.id, "label", json_text(info.label),
-                         "readOnly", info.is_read_only));
+                         "readOnly", info.role == ROLE_READ));
     token = token_message(&info);
     return call_reply(call,
                       MESSAGE(msg_token_create_response, .token = &token,
@@ -80,7 +83,7 @@ int token_service_list(const struct call *call, const struct msg_token_list_requ
     size_t count = 0;
 
     (void)request;
-    token_store_list(call->tokens, &infos, &count);
+    token_store_list(call->tokens, call->caller, &infos, &count);
     tokens = arena_take(call->arena, count, sizeof(*tokens));
     for (size_t i = 0; i < count; i++)
         tokens[i] = token_message(&infos[i]);
@@ -91,7 +94,7 @@ int token_service_list(const struct call *call, const struct msg_token_list_requ
 int token_service_remove(const struct call *call, const struct msg_token_remove_request *request,
                          struct err *err)
 {
-    int r = token_store_remove(call->tokens, request->id, err);
+    int r = token_store_remove(call->tokens, call->caller, request->id, err);
 
     if (r == 0)
         host_event(call->host, EVENT_TOKEN_REMOVED, json_pack("{s:s}", "token", request->id));

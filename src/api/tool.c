@@ -52,7 +52,7 @@ static struct tool_request request_of(const struct call *call,
         .cpus_milli = cpus_milli(resources->cpus),
         .wants_changed = request->changed,
         .snapshot = request->has_snapshot ? request->snapshot : -1,
-        .is_read_only = call->is_read_only,
+        .is_read_only = !caller_may_change(call->caller),
     };
 }
 

@@ -27,14 +27,20 @@ _Static_assert((int)TOKEN_HASH_BYTES == (int)SHA256_DIGEST_LENGTH, "tokens are k
 #define E2B_PREFIX "e2b_"
 #define PORT_PREFIX "holt_port_"
 
-enum { SECRET_BYTES = 32 };
+enum { SECRET_BYTES = 32, BUCKETS = 1 << 14 };
+
+/* A token in memory. */
+struct token {
+    struct token_row row;
+    struct token *next_by_hash, *next_by_id; /* of the same bucket */
+};
 
 struct token_store {
-    int state_fd;
-    struct lock change; /* held while a new list is made and written */
+    int dir_fd;
+    struct lock change; /* held while a token is written or removed */
 
     struct lock lock; /* protects everything below */
-    struct token_row *rows;
+    struct token *by_hash[BUCKETS], *by_id[BUCKETS];
     size_t count;
     unsigned char main_hash[TOKEN_HASH_BYTES];
     bool has_main;
@@ -55,25 +61,94 @@ static bool is_equal(const unsigned char *a, const unsigned char *b)
     return CRYPTO_memcmp(a, b, TOKEN_HASH_BYTES) == 0;
 }
 
+/* --- the tables; these need the lock ---------------------------------------------------------- */
+
+static struct token **hash_bucket(struct token_store *store, const unsigned char *hash)
+{
+    return &store->by_hash[((unsigned)hash[0] << 8 | hash[1]) % BUCKETS];
+}
+
+static struct token **id_bucket(struct token_store *store, const char *id)
+{
+    return &store->by_id[strtoul(id, NULL, 16) % BUCKETS];
+}
+
+static struct token *token_by_hash(struct token_store *store, const unsigned char *hash)
+{
+    struct token *token = *hash_bucket(store, hash);
+
+    while (token && !is_equal(token->row.hash, hash))
+        token = token->next_by_hash;
+    return token;
+}
+
+static struct token *token_by_id(struct token_store *store, const char *id)
+{
+    struct token *token = *id_bucket(store, id);
+
+    while (token && strcmp(token->row.info.id, id) != 0)
+        token = token->next_by_id;
+    return token;
+}
+
+static void token_insert(struct token_store *store, const struct token_row *row)
+{
+    struct token *token = xcalloc(1, sizeof(*token));
+    struct token **by_hash = hash_bucket(store, row->hash);
+    struct token **by_id = id_bucket(store, row->info.id);
+
+    token->row = *row;
+    token->next_by_hash = *by_hash;
+    token->next_by_id = *by_id;
+    *by_hash = *by_id = token;
+    store->count++;
+}
+
+static void token_delete(struct token_store *store, struct token *token)
+{
+    struct token **at = hash_bucket(store, token->row.hash);
+
+    while (*at != token)
+        at = &(*at)->next_by_hash;
+    *at = token->next_by_hash;
+    at = id_bucket(store, token->row.info.id);
+    while (*at != token)
+        at = &(*at)->next_by_id;
+    *at = token->next_by_id;
+    store->count--;
+    free(token);
+}
+
+/* --- opening and closing ---------------------------------------------------------------------- */
+
+static void row_load(void *context, const struct token_row *row)
+{
+    struct token_store *store = context;
+
+    lock_scope(&store->lock);
+    token_insert(store, row);
+}
+
 int token_store_open(const char *state_dir, struct token_store **ret, struct err *err)
 {
     cleanup_close int state_fd = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct token_store *store;
-    struct token_row *rows = NULL;
-    size_t count = 0;
     int r;
 
     if (state_fd < 0)
         return err_sys(err, -errno, "open %s", state_dir);
-    r = token_file_read(state_fd, &rows, &count, err);
-    if (r < 0)
-        return r;
     store = xcalloc(1, sizeof(*store));
-    store->state_fd = TAKE_FD(state_fd);
-    store->rows = rows;
-    store->count = count;
     lock_init(&store->change, LOCK_TOKEN_CHANGE);
     lock_init(&store->lock, LOCK_TOKENS);
+    store->dir_fd = r = token_dir_open(state_fd, err);
+    if (r >= 0)
+        r = token_file_migrate(state_fd, store->dir_fd, err);
+    if (r >= 0)
+        r = token_files_read(store->dir_fd, row_load, store, err);
+    if (r < 0) {
+        token_store_close(store);
+        return r;
+    }
     *ret = store;
     return 0;
 }
@@ -82,19 +157,54 @@ void token_store_close(struct token_store *store)
 {
     if (!store)
         return;
+    for (size_t i = 0; i < BUCKETS; i++)
+        while (store->by_hash[i])
+            token_delete(store, store->by_hash[i]);
     lock_destroy(&store->lock);
     lock_destroy(&store->change);
-    (void)fd_close(store->state_fd);
-    free(store->rows);
+    (void)fd_close(store->dir_fd);
     free(store);
 }
 
 void token_store_add_main(struct token_store *store, const char *token)
 {
-    lock_take(&store->lock);
+    lock_scope(&store->lock);
     hash_text(token, store->main_hash);
     store->has_main = true;
-    lock_release(&store->lock);
+}
+
+/* --- finding the caller ----------------------------------------------------------------------- */
+
+static void caller_set(const struct token_info *info, struct caller *ret)
+{
+    *ret = (struct caller){ .role = info->role, .scope_count = info->scope_count };
+    (void)snprintf(ret->owner, sizeof(ret->owner), "%s", info->owner);
+    (void)snprintf(ret->token, sizeof(ret->token), "%s", info->id);
+    memcpy(ret->scope, info->scope, sizeof(ret->scope));
+}
+
+/* Needs the lock. */
+static void token_use(struct token *token, struct caller *ret)
+{
+    uint64_t now = clock_wall_ms();
+
+    if (!token || is_expired(&token->row.info, now))
+        return;
+    token->row.info.used_ms = now;
+    caller_set(&token->row.info, ret);
+}
+
+static void match_text(struct token_store *store, const char *text, struct caller *ret)
+{
+    unsigned char hash[TOKEN_HASH_BYTES];
+
+    *ret = (struct caller){ .role = ROLE_NONE };
+    hash_text(text, hash);
+    lock_scope(&store->lock);
+    if (store->has_main && is_equal(hash, store->main_hash))
+        *ret = caller_root;
+    else
+        token_use(token_by_hash(store, hash), ret);
 }
 
 /* Returns the token behind "Bearer ", or "". */
@@ -108,56 +218,44 @@ static const char *bearer_of(const char *header)
     return header + strspn(header, " ");
 }
 
-/* Needs the lock. */
-static enum token_access row_match(struct token_store *store, const unsigned char *hash,
-                                   uint64_t now)
+void token_store_match(struct token_store *store, const char *header, struct caller *ret)
 {
-    bool is_main = is_equal(hash, store->main_hash) && store->has_main;
-    enum token_access access = is_main ? ACCESS_FULL : ACCESS_NONE;
-
-    for (size_t i = 0; i < store->count; i++) {
-        struct token_row *row = &store->rows[i];
-
-        if (!is_equal(hash, row->hash) || is_expired(&row->info, now))
-            continue;
-        access = row->info.is_read_only ? ACCESS_READ : ACCESS_FULL;
-        atomic_store(&row->used_ms, now);
-    }
-    return access;
-}
-
-static enum token_access match_text(struct token_store *store, const char *token)
-{
-    unsigned char hash[TOKEN_HASH_BYTES];
-
-    hash_text(token, hash);
-    lock_scope(&store->lock);
-    return row_match(store, hash, clock_wall_ms());
-}
-
-enum token_access token_store_match(struct token_store *store, const char *header)
-{
-    return match_text(store, bearer_of(header));
+    match_text(store, bearer_of(header), ret);
 }
 
 /* The digits are those of the main token, which has no prefix, or of any other token. */
-enum token_access token_store_match_key(struct token_store *store, const char *key)
+void token_store_match_key(struct token_store *store, const char *key, struct caller *ret)
 {
     char secret[TOKEN_SECRET_SIZE];
-    enum token_access access;
 
-    if (strncmp(key, E2B_PREFIX, strlen(E2B_PREFIX)) != 0)
-        return match_text(store, key);
+    if (strncmp(key, E2B_PREFIX, strlen(E2B_PREFIX)) != 0) {
+        match_text(store, key, ret);
+        return;
+    }
     key += strlen(E2B_PREFIX);
+    match_text(store, key, ret);
+    if (ret->role != ROLE_NONE || strlen(key) != 2 * (size_t)SECRET_BYTES)
+        return;
     (void)snprintf(secret, sizeof(secret), SECRET_PREFIX "%.64s", key);
-    access = match_text(store, key);
-    return access != ACCESS_NONE || strlen(key) != 2 * (size_t)SECRET_BYTES
-               ? access
-               : match_text(store, secret);
+    match_text(store, secret, ret);
 }
 
-/* HMAC-SHA256 of the sandbox, with the stored hash of the token as the key. */
-static void port_token_make(const unsigned char *hash, const char *sandbox_id,
+bool token_store_has(struct token_store *store, const struct caller *caller)
+{
+    const struct token *token;
+
+    if (caller->token[0] == '\0')
+        return true;
+    lock_scope(&store->lock);
+    token = token_by_id(store, caller->token);
+    return token && !is_expired(&token->row.info, clock_wall_ms());
+}
+
+/* --- tokens of ports -------------------------------------------------------------------------- */
+
+/* The id, then a part of the HMAC-SHA256 of the sandbox, with the stored hash of the token as the
+ * key. */
+static void port_token_make(const char *id, const unsigned char *hash, const char *sandbox_id,
                             char ret[TOKEN_PORT_SIZE])
 {
     cleanup_free char *text = xasprintf("ports of %s", sandbox_id);
@@ -167,182 +265,170 @@ static void port_token_make(const unsigned char *hash, const char *sandbox_id,
     (void)HMAC(EVP_sha256(), hash, TOKEN_HASH_BYTES, (const unsigned char *)text, strlen(text),
                digest, NULL);
     hex_encode(digest, sizeof(digest), digits);
-    (void)snprintf(ret, TOKEN_PORT_SIZE, PORT_PREFIX "%s", digits);
+    (void)snprintf(ret, TOKEN_PORT_SIZE, PORT_PREFIX "%s%s", id, digits);
 }
 
-void token_port_derive(const char *secret, const char *sandbox_id, char ret[TOKEN_PORT_SIZE])
+void token_port_derive(const struct token_info *info, const char *secret, const char *sandbox_id,
+                       char ret[TOKEN_PORT_SIZE])
 {
     unsigned char hash[TOKEN_HASH_BYTES];
 
     hash_text(secret, hash);
-    port_token_make(hash, sandbox_id, ret);
+    port_token_make(info->id, hash, sandbox_id, ret);
 }
 
-static bool port_token_is_of(const unsigned char *hash, const char *text, const char *sandbox_id)
+static void port_token_match(struct token_store *store, const char *text, const char *sandbox_id,
+                             struct caller *ret)
 {
-    char wanted[TOKEN_PORT_SIZE];
+    char id[TOKEN_ID_LEN + 1], wanted[TOKEN_PORT_SIZE];
+    struct token *token;
 
-    port_token_make(hash, sandbox_id, wanted);
-    return CRYPTO_memcmp(text, wanted, TOKEN_PORT_SIZE - 1) == 0;
-}
-
-static bool port_token_match(struct token_store *store, const char *text, const char *sandbox_id)
-{
-    uint64_t now = clock_wall_ms();
-    bool is_valid;
-
+    *ret = (struct caller){ .role = ROLE_NONE };
+    (void)snprintf(id, sizeof(id), "%.*s", TOKEN_ID_LEN, text + strlen(PORT_PREFIX));
     lock_scope(&store->lock);
-    is_valid = store->has_main && port_token_is_of(store->main_hash, text, sandbox_id);
-    for (size_t i = 0; i < store->count; i++) {
-        struct token_row *row = &store->rows[i];
-
-        if (row->info.is_read_only || is_expired(&row->info, now) ||
-            !port_token_is_of(row->hash, text, sandbox_id))
-            continue;
-        is_valid = true;
-        atomic_store(&row->used_ms, now);
-    }
-    return is_valid;
+    token = token_by_id(store, id);
+    if (!token || token->row.info.role == ROLE_READ)
+        return;
+    port_token_make(id, token->row.hash, sandbox_id, wanted);
+    if (CRYPTO_memcmp(text, wanted, TOKEN_PORT_SIZE - 1) == 0)
+        token_use(token, ret);
 }
 
-bool token_store_match_port(struct token_store *store, const char *text, const char *sandbox_id)
+void token_store_match_port(struct token_store *store, const char *text, const char *sandbox_id,
+                            struct caller *ret)
 {
     if (strlen(text) == TOKEN_PORT_SIZE - 1 && strncmp(text, PORT_PREFIX, strlen(PORT_PREFIX)) == 0)
-        return port_token_match(store, text, sandbox_id);
-    return token_store_match_key(store, text) == ACCESS_FULL;
+        port_token_match(store, text, sandbox_id, ret);
+    else
+        token_store_match_key(store, text, ret);
 }
 
-/* Copies the list without expired tokens and without this id (NULL: with all). The caller holds the
- * change lock. */
-static struct token_row *rows_copy(const struct token_store *store, const char *without,
-                                   size_t *ret_count)
-{
-    struct token_row *rows = xcalloc(TOKENS_MAX, sizeof(*rows));
-    uint64_t now = clock_wall_ms();
-    size_t count = 0;
-
-    for (size_t i = 0; i < store->count; i++) {
-        struct token_row *row = &store->rows[i];
-
-        if (is_expired(&row->info, now) || (without && strcmp(row->info.id, without) == 0))
-            continue;
-        rows[count].info = row->info;
-        memcpy(rows[count].hash, row->hash, sizeof(row->hash));
-        atomic_store(&rows[count].used_ms, atomic_load(&row->used_ms));
-        count++;
-    }
-    *ret_count = count;
-    return rows;
-}
-
-/* Replaces the list after writing it to disk. Takes the rows. */
-static int rows_set(struct token_store *store, struct token_row *rows, size_t count,
-                    struct err *err)
-{
-    struct token_row *old;
-    int r = token_file_write(store->state_fd, rows, count, err);
-
-    if (r < 0) {
-        free(rows);
-        return r;
-    }
-    lock_take(&store->lock);
-    old = store->rows;
-    store->rows = rows;
-    store->count = count;
-    lock_release(&store->lock);
-    free(old);
-    return 0;
-}
+/* --- changing and listing --------------------------------------------------------------------- */
 
 static int row_make(const struct token_spec *spec, struct token_row *ret,
                     char ret_secret[TOKEN_SECRET_SIZE])
 {
     unsigned char bytes[SECRET_BYTES + TOKEN_ID_LEN / 2];
+    struct token_info *info = &ret->info;
 
     if (random_bytes(bytes, sizeof(bytes)) < 0)
         return -EIO;
     (void)snprintf(ret_secret, TOKEN_SECRET_SIZE, SECRET_PREFIX);
     hex_encode(bytes, SECRET_BYTES, ret_secret + strlen(SECRET_PREFIX));
-    hex_encode(bytes + SECRET_BYTES, TOKEN_ID_LEN / 2, ret->info.id);
+    hex_encode(bytes + SECRET_BYTES, TOKEN_ID_LEN / 2, info->id);
     hash_text(ret_secret, ret->hash);
-    (void)snprintf(ret->info.label, sizeof(ret->info.label), "%s", spec->label ? spec->label : "");
-    ret->info.is_read_only = spec->is_read_only;
-    ret->info.created_ms = clock_wall_ms();
-    ret->info.expires_ms = spec->ttl_ms ? ret->info.created_ms + spec->ttl_ms : 0;
+    (void)snprintf(info->label, sizeof(info->label), "%s", spec->label ? spec->label : "");
+    (void)snprintf(info->owner, sizeof(info->owner), "%s", spec->owner);
+    info->role = spec->role;
+    info->scope_count = spec->scope_count;
+    for (size_t i = 0; i < spec->scope_count; i++)
+        info->scope[i] = spec->scope[i];
+    info->created_ms = clock_wall_ms();
+    info->expires_ms = spec->ttl_ms ? info->created_ms + spec->ttl_ms : 0;
     return 0;
 }
 
-/* The caller holds the change lock. */
-static int token_create(struct token_store *store, const struct token_spec *spec,
-                        struct token_info *ret, char ret_secret[TOKEN_SECRET_SIZE], struct err *err)
+/* Removes the expired tokens, their files first. The caller holds the change lock. */
+static void expired_remove(struct token_store *store)
 {
-    size_t count = 0;
-    struct token_row *rows = rows_copy(store, NULL, &count);
-    int r = 0;
+    uint64_t now = clock_wall_ms();
+    struct err ignored;
 
-    if (count == TOKENS_MAX)
-        r = err_set(err, ERR_EXHAUSTED, "there are %d tokens, which is the most", TOKENS_MAX);
-    else if (row_make(spec, &rows[count], ret_secret) < 0)
-        r = err_sys(err, -EIO, "get random bytes");
-    if (r < 0) {
-        free(rows);
-        return r;
+    for (size_t i = 0; i < BUCKETS; i++) {
+        struct token *token = store->by_id[i], *next;
+
+        for (; token; token = next) {
+            next = token->next_by_id;
+            if (!is_expired(&token->row.info, now) ||
+                token_file_remove(store->dir_fd, token->row.info.id, &ignored) < 0)
+                continue;
+            lock_scope(&store->lock);
+            token_delete(store, token);
+        }
     }
-    *ret = rows[count].info;
-    return rows_set(store, rows, count + 1, err);
+}
+
+/* Finds an id that no token has. The caller holds the change lock. */
+static int row_make_unique(struct token_store *store, const struct token_spec *spec,
+                           struct token_row *ret, char ret_secret[TOKEN_SECRET_SIZE],
+                           struct err *err)
+{
+    do {
+        if (row_make(spec, ret, ret_secret) < 0)
+            return err_sys(err, -EIO, "get random bytes");
+    } while (token_by_id(store, ret->info.id));
+    return 0;
 }
 
 int token_store_create(struct token_store *store, const struct token_spec *spec,
                        struct token_info *ret, char ret_secret[TOKEN_SECRET_SIZE], struct err *err)
 {
-    lock_scope(&store->change);
-
-    return token_create(store, spec, ret, ret_secret, err);
-}
-
-void token_store_list(struct token_store *store, struct token_info **ret, size_t *ret_count)
-{
-    uint64_t now = clock_wall_ms();
-    size_t count = 0;
-
-    *ret = xcalloc(TOKENS_MAX, sizeof(**ret));
-    lock_take(&store->lock);
-    for (size_t i = 0; i < store->count; i++) {
-        struct token_row *row = &store->rows[i];
-
-        if (is_expired(&row->info, now))
-            continue;
-        (*ret)[count] = row->info;
-        (*ret)[count++].used_ms = atomic_load(&row->used_ms);
-    }
-    lock_release(&store->lock);
-    *ret_count = count;
-}
-
-/* The caller holds the change lock. */
-static bool token_exists(const struct token_store *store, const char *id)
-{
-    uint64_t now = clock_wall_ms();
-
-    for (size_t i = 0; i < store->count; i++)
-        if (strcmp(store->rows[i].info.id, id) == 0)
-            return !is_expired(&store->rows[i].info, now);
-    return false;
-}
-
-int token_store_remove(struct token_store *store, const char *id, struct err *err)
-{
-    size_t count = 0;
+    struct token_row row = { .info.role = ROLE_NONE };
     int r;
 
     lock_scope(&store->change);
-    if (token_exists(store, id)) {
-        struct token_row *rows = rows_copy(store, id, &count);
+    expired_remove(store);
+    if (store->count >= TOKENS_MAX)
+        return err_set(err, ERR_EXHAUSTED, "there are %d tokens, which is the most", TOKENS_MAX);
+    r = row_make_unique(store, spec, &row, ret_secret, err);
+    if (r == 0)
+        r = token_file_write(store->dir_fd, &row, err);
+    if (r < 0)
+        return r;
+    *ret = row.info;
+    lock_take(&store->lock);
+    token_insert(store, &row);
+    lock_release(&store->lock);
+    return 0;
+}
 
-        r = rows_set(store, rows, count, err);
-    } else {
-        r = err_set(err, ERR_NOT_FOUND, "no token '%.40s'", id);
-    }
-    return r;
+static bool is_visible(const struct token_info *info, const struct caller *caller, uint64_t now)
+{
+    return !is_expired(info, now) &&
+           caller_sees(caller, info->owner, info->scope, info->scope_count);
+}
+
+static int compare_age(const void *a, const void *b)
+{
+    const struct token_info *left = a, *right = b;
+
+    if (left->created_ms != right->created_ms)
+        return left->created_ms < right->created_ms ? -1 : 1;
+    return strcmp(left->id, right->id);
+}
+
+void token_store_list(struct token_store *store, const struct caller *caller,
+                      struct token_info **ret, size_t *ret_count)
+{
+    uint64_t now = clock_wall_ms();
+    size_t count = 0;
+
+    lock_take(&store->lock);
+    *ret = xcalloc(store->count + 1, sizeof(**ret));
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (struct token *token = store->by_id[i]; token; token = token->next_by_id)
+            if (is_visible(&token->row.info, caller, now))
+                (*ret)[count++] = token->row.info;
+    lock_release(&store->lock);
+    qsort(*ret, count, sizeof(**ret), compare_age);
+    *ret_count = count;
+}
+
+int token_store_remove(struct token_store *store, const struct caller *caller, const char *id,
+                       struct err *err)
+{
+    struct token *token;
+    int r;
+
+    lock_scope(&store->change);
+    token = token_by_id(store, id); /* only a change, which we hold, removes it */
+    if (!token || !is_visible(&token->row.info, caller, clock_wall_ms()))
+        return err_set(err, ERR_NOT_FOUND, "no token '%.40s'", id);
+    r = token_file_remove(store->dir_fd, id, err);
+    if (r < 0)
+        return r;
+    lock_take(&store->lock);
+    token_delete(store, token);
+    lock_release(&store->lock);
+    return 0;
 }

@@ -94,11 +94,12 @@ static const struct refusal *access_check(struct exchange *exchange, bool is_pub
 
     if (refusal)
         return refusal;
-    exchange->access = ACCESS_FULL;
+    exchange->caller = caller_root;
     if (!listener->is_local && !is_public)
-        exchange->access = token_store_match(
-            listener->tokens, exchange_header(exchange, MHD_HTTP_HEADER_AUTHORIZATION));
-    return exchange->access == ACCESS_NONE ? &refuse_token : NULL;
+        token_store_match(listener->tokens,
+                          exchange_header(exchange, MHD_HTTP_HEADER_AUTHORIZATION),
+                          &exchange->caller);
+    return exchange->caller.role == ROLE_NONE ? &refuse_token : NULL;
 }
 
 struct exchange *exchange_new(const struct listener *listener, const char *target)

@@ -49,7 +49,7 @@ struct exchange {
 
     const struct frontend *frontend; /* NULL: no front end owns the path */
     void *state;                     /* the front end's own */
-    enum token_access access;
+    struct caller caller;            /* ROLE_NONE: the token is missing or not valid */
     bool is_unauthenticated;       /* refused by its origin or token: little of its body is read */
     const struct refusal *refusal; /* why the request is refused; NULL: it is not */
 

@@ -49,7 +49,7 @@ static void owner_find(struct mcp_post *post)
 
 static bool is_read_only(const struct mcp_post *post)
 {
-    return post->exchange->access != ACCESS_FULL ||
+    return !caller_may_change(&post->exchange->caller) ||
            (post->session && mcp_session_is_read_only(post->session));
 }
 
@@ -176,7 +176,7 @@ static struct mcp_call *call_begin(const struct mcp_post *post, json_t *id,
     const struct mcp_caller caller = {
         .session = post->session,
         .is_read_only = is_read_only(post),
-        .may_wake = post->exchange->access == ACCESS_FULL,
+        .may_wake = caller_may_change(&post->exchange->caller),
         .connection_fd = post->exchange->connection_fd,
     };
 

@@ -270,7 +270,7 @@ static enum MHD_Result e2b_begin(struct exchange *exchange)
 /* Only authenticated clients keep their connections for longer. */
 static bool e2b_is_kept(const struct exchange *exchange)
 {
-    return exchange->access != ACCESS_NONE || call_of(exchange)->request.has_token;
+    return exchange->caller.role != ROLE_NONE || call_of(exchange)->request.has_token;
 }
 
 static enum MHD_Result e2b_receive(struct exchange *exchange, const char *data, size_t len)

@@ -45,18 +45,18 @@ static unsigned control_check(struct e2b_request *request, struct err *err)
     const char *key = e2b_header(request, "X-API-KEY");
 
     if (is_local(request))
-        exchange->access = ACCESS_FULL;
+        exchange->caller = caller_root;
     else if (key)
-        exchange->access = token_store_match_key(exchange->listener->tokens, key);
+        token_store_match_key(exchange->listener->tokens, key, &exchange->caller);
     else
-        exchange->access = token_store_match(exchange->listener->tokens,
-                                             e2b_header(request, MHD_HTTP_HEADER_AUTHORIZATION));
-    request->is_read_only = exchange->access != ACCESS_FULL;
+        token_store_match(exchange->listener->tokens,
+                          e2b_header(request, MHD_HTTP_HEADER_AUTHORIZATION), &exchange->caller);
+    request->is_read_only = !caller_may_change(&exchange->caller);
     if (request->route && request->route->is_open)
         return 0;
-    if (exchange->access == ACCESS_NONE)
+    if (exchange->caller.role == ROLE_NONE)
         return control_refuse(err);
-    if (exchange->access == ACCESS_READ && strcmp(request->verb, MHD_HTTP_METHOD_GET) != 0 &&
+    if (exchange->caller.role == ROLE_READ && strcmp(request->verb, MHD_HTTP_METHOD_GET) != 0 &&
         strcmp(request->verb, MHD_HTTP_METHOD_HEAD) != 0) {
         (void)err_set(err, ERR_DENIED, "this token is read-only");
         return MHD_HTTP_FORBIDDEN;

@@ -34,7 +34,11 @@ static const char *login_token(const struct e2b_request *request)
 
 static bool token_is_valid(const struct e2b_request *request, const char *text, const char *id)
 {
-    return text && token_store_match_port(request->exchange->listener->tokens, text, id);
+    struct caller caller = { .role = ROLE_NONE };
+
+    if (text)
+        token_store_match_port(request->exchange->listener->tokens, text, id, &caller);
+    return caller_may_change(&caller);
 }
 
 bool port_access_is_login(const struct e2b_request *request)
@@ -57,8 +61,12 @@ bool port_access_is_allowed(const struct e2b_request *request, const char *id)
 /* A token that has expired or was removed is a secret as well: its form is enough. */
 static bool is_token(const struct e2b_request *request, const char *text)
 {
-    return strncmp(text, "holt_", 5) == 0 ||
-           token_store_match_key(request->exchange->listener->tokens, text) != ACCESS_NONE;
+    struct caller caller;
+
+    if (strncmp(text, "holt_", 5) == 0)
+        return true;
+    token_store_match_key(request->exchange->listener->tokens, text, &caller);
+    return caller.role != ROLE_NONE;
 }
 
 bool port_access_is_credential(const struct e2b_request *request, const char *name,

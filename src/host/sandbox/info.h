@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/label.h"
 #include "host/core/limits.h"
 #include "host/volume/shared_volume.h"
 #include "runtime/runtime.h"
@@ -15,8 +16,6 @@ enum {
     SANDBOX_ID_MAX = RUNTIME_ID_MAX,
     SANDBOX_NAME_MAX = 128,
     SANDBOX_LABELS_MAX = 64,
-    LABEL_KEY_MAX = 63,
-    LABEL_VALUE_MAX = 255,
     SANDBOX_REASON_MAX = 240,
     SANDBOX_KEY_MAX = 128,
     SANDBOX_DIGEST_LEN = 64,
@@ -46,11 +45,6 @@ enum sandbox_action { ACTION_KILL, ACTION_PAUSE, ACTION_STOP };
 
 const char *sandbox_action_name(enum sandbox_action action); /* "kill", "pause", "stop" */
 bool sandbox_action_parse(const char *name, enum sandbox_action *ret);
-
-struct label {
-    char key[LABEL_KEY_MAX + 1];
-    char value[LABEL_VALUE_MAX + 1];
-};
 
 /* A shared volume (host/volume/shared_volume.h) mounted in a sandbox. Snapshots do not contain
  * it. */

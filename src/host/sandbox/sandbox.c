@@ -349,22 +349,6 @@ int sandbox_open_volume(struct sandbox *sandbox, struct volume **ret, struct err
     return r;
 }
 
-static bool has_label(const struct sandbox_info *info, const struct label *wanted)
-{
-    for (size_t i = 0; i < info->label_count; i++)
-        if (strcmp(info->labels[i].key, wanted->key) == 0)
-            return strcmp(info->labels[i].value, wanted->value) == 0;
-    return false;
-}
-
-static bool has_labels(const struct sandbox_info *info, const struct label *labels, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!has_label(info, &labels[i]))
-            return false;
-    return true;
-}
-
 int sandbox_list(struct host *host, const struct label *labels, size_t label_count,
                  struct sandbox_info **ret, size_t *ret_count, struct err *err)
 {
@@ -377,7 +361,9 @@ int sandbox_list(struct host *host, const struct label *labels, size_t label_cou
         room++;
     list = xcalloc(room, sizeof(*list));
     for (struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next) {
-        if (!has_labels(&sandbox->info, labels, label_count)) /* update.c: under this lock */
+        const struct sandbox_info *info = &sandbox->info; /* labels: update.c, under this lock */
+
+        if (!labels_include(info->labels, info->label_count, labels, label_count))
             continue;
         sandbox_get_info(sandbox, false, &list[count++]);
     }

@@ -158,7 +158,8 @@ def tokens_are_kept_as_hashes_and_expire():
     equal(200, ask(tcp(), "/holt.v1.HostService/Health", Authorization="Bearer " + secret)[0])
     listed = [token for token in call("TokenService/List")["tokens"] if token["id"] == made["token"]["id"]]
     assert listed[0]["lastUsedAt"] and secret not in json.dumps(listed), listed
-    name = os.path.join(os.environ["state"], "tokens.json")
+    tokens = os.path.join(os.environ["state"], "tokens")
+    name = os.path.join(tokens, made["token"]["id"])
     equal(0o600, os.stat(name).st_mode & 0o777)
     text = open(name).read()
     assert secret not in text and secret[5:] not in text and made["token"]["id"] in text
@@ -168,7 +169,7 @@ def tokens_are_kept_as_hashes_and_expire():
         time.sleep(0.05)
     equal(401, ask(tcp(), "/holt.v1.HostService/Health", Authorization="Bearer " + secret)[0])
     call("TokenService/Create", ttlMs="1000")
-    assert made["token"]["id"] not in open(name).read(), "an expired token is swept out"
+    assert made["token"]["id"] not in os.listdir(tokens), "an expired token is swept out"
 
 
 def names_and_origins_are_checked():

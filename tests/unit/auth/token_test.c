@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,11 +25,27 @@ static struct token_store *store_open(void)
     return store;
 }
 
-static enum token_access bearer(struct token_store *store, const char *secret)
+static enum role role_of_header(struct token_store *store, const char *header)
+{
+    struct caller caller;
+
+    token_store_match(store, header, &caller);
+    return caller.role;
+}
+
+static enum role bearer(struct token_store *store, const char *secret)
 {
     cleanup_free char *header = xasprintf("Bearer %s", secret);
 
-    return token_store_match(store, header);
+    return role_of_header(store, header);
+}
+
+static enum role role_at_port(struct token_store *store, const char *token, const char *sandbox)
+{
+    struct caller caller;
+
+    token_store_match_port(store, token, sandbox, &caller);
+    return caller.role;
 }
 
 static void create(struct token_store *store, const struct token_spec *spec, struct token_info *ret,
@@ -36,6 +54,18 @@ static void create(struct token_store *store, const struct token_spec *spec, str
     struct err err = { 0 };
 
     CHECK(token_store_create(store, spec, ret, secret, &err) == 0, "(%s)", err.msg);
+}
+
+/* Removes the directory of tokens with what is in it. */
+static void remove_all_tokens(void)
+{
+    cleanup_free char *path = xasprintf("%s/tokens", state);
+    cleanup_with(closedir_slot) DIR *dir = opendir(path);
+    const struct dirent *entry;
+
+    while (dir && (entry = readdir(dir)))
+        (void)unlinkat(dirfd(dir), entry->d_name, 0);
+    CHECK(rmdir(path) == 0 || errno == ENOENT, "(%s)", strerror(errno));
 }
 
 static void only_the_whole_token_matches(void)
@@ -49,30 +79,31 @@ static void only_the_whole_token_matches(void)
     good = xasprintf("Bearer %s", token);
     lower = xasprintf("bearer  %s", token);
     longer = xasprintf("Bearer %sa", token);
-    CHECK(token_store_match(store, good) == ACCESS_NONE);
+    CHECK(role_of_header(store, good) == ROLE_NONE);
     token_store_add_main(store, token);
-    CHECK(token_store_match(store, good) == ACCESS_FULL);
-    CHECK(token_store_match(store, lower) == ACCESS_FULL);
-    CHECK(token_store_match(store, longer) == ACCESS_NONE);
-    CHECK(token_store_match(store, NULL) == ACCESS_NONE);
-    CHECK(token_store_match(store, "") == ACCESS_NONE);
-    CHECK(token_store_match(store, "Bearer") == ACCESS_NONE);
-    CHECK(token_store_match(store, "Bearer ") == ACCESS_NONE);
-    CHECK(token_store_match(store, "Basic x") == ACCESS_NONE);
-    CHECK(token_store_match(store, token) == ACCESS_NONE);
+    CHECK(role_of_header(store, good) == ROLE_ADMIN);
+    CHECK(role_of_header(store, lower) == ROLE_ADMIN);
+    CHECK(role_of_header(store, longer) == ROLE_NONE);
+    CHECK(role_of_header(store, NULL) == ROLE_NONE);
+    CHECK(role_of_header(store, "") == ROLE_NONE);
+    CHECK(role_of_header(store, "Bearer") == ROLE_NONE);
+    CHECK(role_of_header(store, "Bearer ") == ROLE_NONE);
+    CHECK(role_of_header(store, "Basic x") == ROLE_NONE);
+    CHECK(role_of_header(store, token) == ROLE_NONE);
     for (size_t i = 0; i < TOKEN_LEN; i++) {
         good[7 + i] = 'b';
-        CHECK(token_store_match(store, good) == ACCESS_NONE);
+        CHECK(role_of_header(store, good) == ROLE_NONE);
         good[7 + i] = 'a';
     }
     good[7 + TOKEN_LEN - 1] = '\0';
-    CHECK(token_store_match(store, good) == ACCESS_NONE);
+    CHECK(role_of_header(store, good) == ROLE_NONE);
     token_store_close(store);
 }
 
 static void tokens_stay_until_they_are_removed(void)
 {
-    const struct token_spec all = { .label = "all" }, eyes = { .is_read_only = true };
+    const struct token_spec all = { .label = "all", .owner = OWNER_ROOT, .role = ROLE_ADMIN },
+                            eyes = { .owner = OWNER_ROOT, .role = ROLE_READ };
     struct token_store *store = store_open();
     char secrets[2][TOKEN_SECRET_SIZE];
     cleanup_free struct token_info *list = NULL;
@@ -84,25 +115,27 @@ static void tokens_stay_until_they_are_removed(void)
     create(store, &eyes, &infos[1], secrets[1]);
     token_store_close(store);
     store = store_open();
-    CHECK(bearer(store, secrets[0]) == ACCESS_FULL && bearer(store, secrets[1]) == ACCESS_READ);
-    token_store_list(store, &list, &count);
+    CHECK(bearer(store, secrets[0]) == ROLE_ADMIN && bearer(store, secrets[1]) == ROLE_READ);
+    token_store_list(store, &caller_root, &list, &count);
     CHECK(count == 2 && list[0].used_ms > 0);
     CHECK_TEXT(list[0].label, "all");
     CHECK_TEXT(list[1].id, infos[1].id);
-    CHECK(token_store_remove(store, infos[0].id, &err) == 0);
-    CHECK(token_store_remove(store, infos[0].id, &err) < 0 && err.kind == ERR_NOT_FOUND);
-    CHECK(bearer(store, secrets[0]) == ACCESS_NONE && bearer(store, secrets[1]) == ACCESS_READ);
+    CHECK(token_store_remove(store, &caller_root, infos[0].id, &err) == 0);
+    CHECK(token_store_remove(store, &caller_root, infos[0].id, &err) < 0 &&
+          err.kind == ERR_NOT_FOUND);
+    CHECK(bearer(store, secrets[0]) == ROLE_NONE && bearer(store, secrets[1]) == ROLE_READ);
     token_store_close(store);
     store = store_open();
-    CHECK(bearer(store, secrets[0]) == ACCESS_NONE && bearer(store, secrets[1]) == ACCESS_READ);
-    CHECK(token_store_remove(store, infos[1].id, &err) == 0);
+    CHECK(bearer(store, secrets[0]) == ROLE_NONE && bearer(store, secrets[1]) == ROLE_READ);
+    CHECK(token_store_remove(store, &caller_root, infos[1].id, &err) == 0);
     token_store_close(store);
 }
 
 /* Tokens that have expired leave their places. */
 static void a_port_token_opens_one_sandbox(void)
 {
-    const struct token_spec all = { .label = "all" }, eyes = { .is_read_only = true };
+    const struct token_spec all = { .label = "all", .owner = OWNER_ROOT, .role = ROLE_ADMIN },
+                            eyes = { .owner = OWNER_ROOT, .role = ROLE_READ };
     struct token_store *store = store_open();
     char secret[TOKEN_SECRET_SIZE], reader[TOKEN_SECRET_SIZE], token[TOKEN_PORT_SIZE];
     struct token_info info = { 0 }, other = { 0 };
@@ -110,53 +143,129 @@ static void a_port_token_opens_one_sandbox(void)
 
     create(store, &all, &info, secret);
     create(store, &eyes, &other, reader);
-    token_port_derive(secret, "sb-1", token);
+    token_port_derive(&info, secret, "sb-1", token);
     CHECK(strncmp(token, "holt_port_", 10) == 0 && !strstr(token, secret + 5));
-    CHECK(token_store_match_port(store, token, "sb-1"));
-    CHECK(token_store_match_port(store, secret, "sb-1"));
-    CHECK(!token_store_match_port(store, token, "sb-2"));
-    CHECK(!token_store_match_port(store, reader, "sb-1"));
-    CHECK(!token_store_match_port(store, "", "sb-1"));
-    CHECK(token_store_match_key(store, token) == ACCESS_NONE);
+    CHECK(role_at_port(store, token, "sb-1") == ROLE_ADMIN);
+    CHECK(role_at_port(store, secret, "sb-1") == ROLE_ADMIN);
+    CHECK(role_at_port(store, token, "sb-2") == ROLE_NONE);
+    CHECK(role_at_port(store, reader, "sb-1") == ROLE_READ);
+    CHECK(role_at_port(store, "", "sb-1") == ROLE_NONE);
+    CHECK(bearer(store, token) == ROLE_NONE);
     token[TOKEN_PORT_SIZE - 2] ^= 1;
-    CHECK(!token_store_match_port(store, token, "sb-1"));
-    token_port_derive(reader, "sb-1", token);
-    CHECK(!token_store_match_port(store, token, "sb-1"));
-    token_port_derive(secret, "sb-1", token);
-    CHECK(token_store_remove(store, info.id, &err) == 0);
-    CHECK(!token_store_match_port(store, token, "sb-1"));
+    CHECK(role_at_port(store, token, "sb-1") == ROLE_NONE);
+    token_port_derive(&other, reader, "sb-1", token);
+    CHECK(role_at_port(store, token, "sb-1") == ROLE_NONE);
+    token_port_derive(&info, secret, "sb-1", token);
+    CHECK(token_store_remove(store, &caller_root, info.id, &err) == 0);
+    CHECK(role_at_port(store, token, "sb-1") == ROLE_NONE);
     token_store_close(store);
 }
 
+static void file_put(const char *name, const char *text)
+{
+    cleanup_free char *path = xasprintf("%s/%s", state, name);
+
+    CHECK(file_create_at(AT_FDCWD, path, 0600, text) == 0);
+}
+
+static bool file_exists(const char *name)
+{
+    cleanup_free char *path = xasprintf("%s/%s", state, name);
+
+    return access(path, F_OK) == 0;
+}
+
+/* Files are put there at once: to create so many takes minutes of flushing. */
 static void there_is_room_for_so_many(void)
 {
-    const struct token_spec spec = { .ttl_ms = 1 }, lasting = { .label = NULL };
-    cleanup_with(buf_done) struct buf file = BUF_INIT(1 << 20);
-    cleanup_free char *path = xasprintf("%s/tokens.json", state);
-    struct token_store *store = store_open();
+    const struct token_spec spec = { .owner = OWNER_ROOT, .role = ROLE_USER, .ttl_ms = 1 };
+    const struct token_spec lasting = { .owner = OWNER_ROOT, .role = ROLE_USER };
+    struct token_store *store;
     char secret[TOKEN_SECRET_SIZE];
     struct token_info info;
     struct err err = { 0 };
 
+    remove_all_tokens();
+    store = store_open();
     create(store, &spec, &info, secret);
     (void)usleep(2000);
-    CHECK(bearer(store, secret) == ACCESS_NONE);
+    CHECK(bearer(store, secret) == ROLE_NONE);
     token_store_close(store);
-    CHECK(buf_add_str(&file, "{\"tokens\":[") == 0);
-    for (int i = 0; i < TOKENS_MAX; i++)
-        CHECK(buf_printf(&file, "%s{\"id\":\"%08x\",\"hash\":\"%064x\",\"expiresMs\":%d}",
-                         i ? "," : "", i, i, i == 7 ? 1 : 0) == 0);
-    CHECK(buf_add_str(&file, "]}") == 0);
-    CHECK(file_create_at(AT_FDCWD, path, 0600, file.data) == 0);
+    for (int i = 0; i < TOKENS_MAX - 1; i++) {
+        cleanup_free char *name = xasprintf("tokens/%08x", i);
+        cleanup_free char *text =
+            xasprintf("{\"id\":\"%08x\",\"hash\":\"%064x\",\"role\":\"user\"}", i, i);
+
+        file_put(name, text);
+    }
     store = store_open();
-    create(store, &lasting, &info, secret);
+    create(store, &lasting, &info, secret); /* in the place of the one that has expired */
+    CHECK(bearer(store, secret) == ROLE_USER);
     CHECK(token_store_create(store, &lasting, &info, secret, &err) < 0);
     CHECK(err.kind == ERR_EXHAUSTED, "(%s)", err.msg);
-    CHECK(token_store_remove(store, "00000007", &err) < 0 && err.kind == ERR_NOT_FOUND);
-    CHECK(token_store_remove(store, "00000008", &err) == 0);
+    CHECK(token_store_remove(store, &caller_root, "00000008", &err) == 0);
     create(store, &lasting, &info, secret);
     token_store_close(store);
-    CHECK(unlink(path) == 0);
+    remove_all_tokens();
+}
+
+static void tokens_of_before_owners_are_roots(void)
+{
+    cleanup_free struct token_info *list = NULL;
+    struct token_store *store;
+    size_t count;
+
+    file_put("tokens.json", "{\"tokens\":[{\"id\":\"00000001\",\"label\":\"ci\",\"hash\":"
+                            "\"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\","
+                            "\"createdMs\":1},{\"id\":\"00000002\",\"readOnly\":true,\"hash\":"
+                            "\"cb8379ac2098aa165029e3938a51da0bcecfc008fd6795f401178647f96c5b34\","
+                            "\"createdMs\":2}]}");
+    for (int i = 0; i < 2; i++) { /* and are so at the next start */
+        store = store_open();
+        CHECK(bearer(store, "abc") == ROLE_ADMIN && bearer(store, "def") == ROLE_READ);
+        token_store_list(store, &caller_root, &list, &count);
+        CHECK(count == 2 && !file_exists("tokens.json"));
+        CHECK_TEXT(list[0].owner, OWNER_ROOT);
+        CHECK_TEXT(list[0].label, "ci");
+        token_store_close(store);
+        free(TAKE_PTR(list));
+    }
+    remove_all_tokens();
+}
+
+static void a_token_knows_its_owner_and_scope(void)
+{
+    static const struct label scope = { "team", "red" };
+    const struct token_spec red = {
+        .owner = "ann", .role = ROLE_USER, .scope = &scope, .scope_count = 1
+    };
+    const struct token_spec bobs = { .owner = "bob", .role = ROLE_USER };
+    struct token_store *store = store_open();
+    char secrets[2][TOKEN_SECRET_SIZE];
+    cleanup_free struct token_info *list = NULL;
+    struct token_info infos[2];
+    struct caller ann, bob;
+    struct err err = { 0 };
+    size_t count;
+
+    create(store, &red, &infos[0], secrets[0]);
+    create(store, &bobs, &infos[1], secrets[1]);
+    token_store_close(store);
+    store = store_open();
+    token_store_match_key(store, secrets[0], &ann);
+    token_store_match_key(store, secrets[1], &bob);
+    CHECK_TEXT(ann.owner, "ann");
+    CHECK_TEXT(ann.token, infos[0].id);
+    CHECK(ann.role == ROLE_USER && ann.scope_count == 1);
+    CHECK_TEXT(ann.scope[0].value, "red");
+    token_store_list(store, &bob, &list, &count);
+    CHECK(count == 1);
+    CHECK_TEXT(list[0].owner, "bob");
+    CHECK(token_store_remove(store, &bob, infos[0].id, &err) < 0 && err.kind == ERR_NOT_FOUND);
+    CHECK(token_store_has(store, &ann));
+    CHECK(token_store_remove(store, &ann, infos[0].id, &err) == 0 && !token_store_has(store, &ann));
+    token_store_close(store);
+    remove_all_tokens();
 }
 
 static void a_file_that_is_damaged_is_not_overwritten(void)
@@ -175,7 +284,7 @@ static void a_file_that_is_damaged_is_not_overwritten(void)
         struct token_store *store = NULL;
         struct err err = { 0 };
 
-        CHECK(file_create_at(AT_FDCWD, path, 0600, texts[i]) == 0);
+        file_put("tokens.json", texts[i]);
         CHECK(token_store_open(state, &store, &err) < 0, "(%s was accepted)", texts[i]);
         CHECK(strstr(err.msg, "tokens.json"), "(%s)", err.msg);
     }
@@ -207,13 +316,11 @@ static void all(void)
     RUN(tokens_stay_until_they_are_removed);
     RUN(a_port_token_opens_one_sandbox);
     RUN(there_is_room_for_so_many);
+    RUN(tokens_of_before_owners_are_roots);
+    RUN(a_token_knows_its_owner_and_scope);
     RUN(a_file_that_is_damaged_is_not_overwritten);
     RUN(a_token_is_made_once_and_private);
-    {
-        cleanup_free char *path = xasprintf("%s/tokens.json", state);
-
-        (void)unlink(path);
-    }
+    remove_all_tokens();
     CHECK(rmdir(state) == 0);
 }
 

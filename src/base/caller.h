@@ -1,0 +1,44 @@
+/* On whose behalf a call is made, and what it may do. Every object of the host has an owner; a
+ * caller sees the objects of its own owner, an admin those of all. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/label.h"
+
+#define OWNER_ROOT "root" /* of the unix socket, of the main token and of the daemon itself */
+
+enum { OWNER_NAME_MAX = 64, CALLER_TOKEN_MAX = 8, CALLER_SCOPE_MAX = 4 };
+
+enum role {
+    ROLE_NONE, /* no access at all */
+    ROLE_READ, /* sees the objects of its owner and changes nothing */
+    ROLE_USER,
+    ROLE_ADMIN, /* sees and changes the objects of all owners, and the owners */
+    ROLES
+};
+
+/* Returns "read-only", "user" or "admin"; "" for ROLE_NONE. */
+const char *role_name(enum role role);
+bool role_parse(const char *name, enum role *ret);
+
+struct caller {
+    enum role role;
+    char owner[OWNER_NAME_MAX + 1];
+    char token[CALLER_TOKEN_MAX + 1];     /* id; "" for the unix socket and the main token */
+    struct label scope[CALLER_SCOPE_MAX]; /* of what it sees and creates */
+    size_t scope_count;
+};
+
+/* The administrator of the machine: what comes over the unix socket. */
+extern const struct caller caller_root;
+
+/* Returns whether the caller may change what it sees. */
+bool caller_may_change(const struct caller *caller);
+
+bool caller_is_admin(const struct caller *caller);
+
+/* Returns whether an object with this owner and these labels exists for the caller. */
+bool caller_sees(const struct caller *caller, const char *owner, const struct label *labels,
+                 size_t count);
