@@ -26,6 +26,7 @@
 #include "daemon/reload.h"
 #include "daemon/watchdog.h"
 #include "host/core/host.h"
+#include "host/core/sysctl.h"
 #include "host/observe/doctor.h"
 #include "http/server.h"
 #include "toolbox/tool.h"
@@ -90,6 +91,22 @@ static void process_prepare(void)
     }
 }
 
+static void warn_of(int result, const struct err *err)
+{
+    if (result < 0)
+        log_warn("%s; %s", err->msg, err->remedy);
+}
+
+/* Reports what takes from the limits of sandboxes; they work nevertheless. Before any thread. */
+static void machine_prepare(const struct config *config)
+{
+    struct err err = { 0 };
+
+    warn_of(sysctl_check_files(config, true, &err), &err);
+    warn_of(sysctl_check_stamps(true, &err), &err);
+    warn_of(host_check_netlink(&err), &err);
+}
+
 static int directory_claim(const struct lock_spec *spec, mode_t mode, int *ret_lock,
                            struct err *err)
 {
@@ -113,6 +130,8 @@ static int daemon_start(struct daemon *daemon, const struct config *config, stru
     r = directory_claim(&run, 0755, &daemon->run_lock, err);
     if (r == 0)
         r = directory_claim(&state, 0700, &daemon->state_lock, err);
+    if (r == 0)
+        machine_prepare(config);
     if (r == 0)
         r = host_open(config, &toolbox_extension, &daemon->host, err);
     if (r == 0)

@@ -15,6 +15,8 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 
@@ -359,4 +361,30 @@ void seccomp_build(struct seccomp_program *ret)
     (void)emit_test(ret, BPF_JEQ, NATIVE_ARCH, native, positions[MISSING]);
     (void)emit_load(ret, offsetof(struct seccomp_data, arch));
     program_reverse(ret);
+}
+
+/* Fails with EBUSY below another filter of this kind, for example in a container. */
+static int listener_try(void)
+{
+    struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    const struct sock_fprog program = { .len = 1, .filter = &allow };
+    long fd =
+        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
+
+    return fd < 0 ? errno : 0;
+}
+
+int seccomp_probe_listener(void)
+{
+    pid_t pid = fork(), ended;
+    int status = 0;
+
+    if (pid < 0)
+        return -errno;
+    if (pid == 0)
+        _exit(listener_try());
+    do
+        ended = waitpid(pid, &status, 0);
+    while (ended < 0 && errno == EINTR);
+    return ended == pid && WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD;
 }

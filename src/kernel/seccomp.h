@@ -29,3 +29,7 @@ struct seccomp_program {
  * sockets are refused, because no memory limit covers their queues; filters of programs, because
  * the machine has little memory for them. So a process installs this filter once. */
 void seccomp_build(struct seccomp_program *ret);
+
+/* Returns 0 if a sandbox can have a filter that asks holt-init, as netlink sockets need, or -errno.
+ * Forks: only for a process with one thread. */
+int seccomp_probe_listener(void);

@@ -133,3 +133,7 @@ int host_reload(struct host *host, const struct config *config, struct err *err)
 /* Checks that each central thread responds within this many milliseconds. Returns 0, or an error
  * that names the thread that does not. */
 int host_check_threads(struct host *host, unsigned patience_ms, struct err *err);
+
+/* Checks that netlink sockets of sandboxes are limited here. Forks, so it is for a process that has
+ * one thread. */
+int host_check_netlink(struct err *err);

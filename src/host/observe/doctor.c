@@ -22,11 +22,13 @@
 #include "base/xalloc.h"
 #include "host/core/config.h"
 #include "host/core/host.h"
+#include "host/core/sysctl.h"
 #include "host/machine/machine.h"
 #include "host/process/process.h"
 #include "host/process/record.h"
 #include "host/volume/unrecorded.h"
 #include "kernel/cgroup/cgroup.h"
+#include "kernel/sockets.h"
 #include "runtime/program.h"
 #include "store/disk.h"
 #include "store/store.h"
@@ -38,14 +40,14 @@ enum verdict { VERDICT_OK, VERDICT_WARN, VERDICT_FAIL };
 struct finding {
     enum verdict verdict;
     char detail[256];
-    const char *remedy; /* NULL if the verdict is OK */
+    char remedy[256]; /* "" if the verdict is OK */
 };
 
 static void finding_set(struct finding *finding, enum verdict verdict, const char *remedy,
                         const char *detail)
 {
     finding->verdict = verdict;
-    finding->remedy = remedy;
+    (void)snprintf(finding->remedy, sizeof(finding->remedy), "%s", remedy ? remedy : "");
     (void)snprintf(finding->detail, sizeof(finding->detail), "%s", detail);
 }
 
@@ -100,20 +102,57 @@ static void check_cgroups(const struct config *config, struct finding *ret)
     cgroup_root_close(root);
 }
 
-/* The kernel refuses to open any file, in all sandboxes, beyond this number. */
+static void finding_set_result(struct finding *finding, int result, const char *detail,
+                               const struct err *err)
+{
+    if (result == 0)
+        finding_set(finding, VERDICT_OK, NULL, detail);
+    else
+        finding_set(finding, VERDICT_WARN, err->remedy, err->msg);
+}
+
 static void check_files(const struct config *config, struct finding *ret)
 {
-    uint64_t one = (uint64_t)config->limit_pids * config->limit_files;
     cleanup_free char *detail = NULL;
-    long long most = 0;
+    struct err err = { 0 };
+    long long now = 0;
+    int r = sysctl_check_files(config, false, &err);
 
-    (void)file_read_number_at(AT_FDCWD, "/proc/sys/fs/file-max", &most);
-    detail = xasprintf("fs.file-max is %lld; one sandbox can open %" PRIu64 " files", most, one);
-    if (config->limit_pids > 0 && (uint64_t)most > one)
-        finding_set(ret, VERDICT_OK, NULL, detail);
+    (void)file_read_number_at(AT_FDCWD, "/proc/sys/fs/file-max", &now);
+    detail = xasprintf("fs.file-max is %lld; holtd raises it if it is too low", now);
+    finding_set_result(ret, r, detail, &err);
+}
+
+static void check_stamps(const struct config *config, struct finding *ret)
+{
+    struct err err = { 0 };
+
+    (void)config;
+    finding_set_result(ret, sysctl_check_stamps(false, &err),
+                       "the kernel keeps no sent data of sandboxes", &err);
+}
+
+static void check_netlink(const struct config *config, struct finding *ret)
+{
+    struct err err = { 0 };
+
+    (void)config;
+    finding_set_result(ret, host_check_netlink(&err), "holt-init limits the sockets of a sandbox",
+                       &err);
+}
+
+/* The memory guard asks for the same in each sandbox. */
+static void check_guard(const struct config *config, struct finding *ret)
+{
+    uint64_t bytes;
+
+    (void)config;
+    if (sockets_read_uncharged(&bytes) == 0)
+        finding_set(ret, VERDICT_OK, NULL, "the kernel reports the memory of sockets");
     else
-        finding_set(ret, VERDICT_WARN, "raise fs.file-max in sysctl.conf(5), or lower limits.files",
-                    detail);
+        finding_set(ret, VERDICT_WARN,
+                    "use a kernel with CONFIG_INET_DIAG and CONFIG_INET_UDP_DIAG",
+                    "this kernel does not report the memory of sockets");
 }
 
 static void check_init(const struct config *config, struct finding *ret)
@@ -296,9 +335,12 @@ static const struct {
     const char *name;
     void (*run)(const struct config *config, struct finding *ret);
 } checks[] = {
-    { "user", check_user },         { "kernel", check_kernel },   { "cgroups", check_cgroups },
-    { "open files", check_files },  { "holt-init", check_init },  { "storage", check_storage },
-    { "registry", check_registry }, { "sandbox", check_sandbox }, { "runtime bwrap", check_bwrap },
+    { "user", check_user },          { "kernel", check_kernel },
+    { "cgroups", check_cgroups },    { "open files", check_files },
+    { "time stamps", check_stamps }, { "netlink", check_netlink },
+    { "memory guard", check_guard }, { "holt-init", check_init },
+    { "storage", check_storage },    { "registry", check_registry },
+    { "sandbox", check_sandbox },    { "runtime bwrap", check_bwrap },
 };
 
 static const char *const verdict_names[] = { "ok", "warn", "fail" };
@@ -308,7 +350,7 @@ static void print_text(const struct finding *findings, FILE *out)
     for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
         (void)fprintf(out, "%-5s %-14s %s\n", verdict_names[findings[i].verdict], checks[i].name,
                       findings[i].detail);
-        if (findings[i].remedy)
+        if (findings[i].remedy[0])
             (void)fprintf(out, "%-20s remedy: %s\n", "", findings[i].remedy);
     }
 }
@@ -322,7 +364,7 @@ static void print_json(const struct finding *findings, bool can_run, FILE *out)
         (void)json_array_append_new(
             list, json_pack("{s:s, s:s, s:s, s:s?}", "check", checks[i].name, "verdict",
                             verdict_names[findings[i].verdict], "detail", findings[i].detail,
-                            "remedy", findings[i].remedy));
+                            "remedy", findings[i].remedy[0] ? findings[i].remedy : NULL));
     report = json_pack("{s:b, s:O}", "can_run", can_run, "checks", list);
     (void)json_dumpf(report, out, JSON_INDENT(2));
     (void)fputc('\n', out);

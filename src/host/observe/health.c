@@ -19,6 +19,7 @@
 #include "host/observe/storage_monitor.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "kernel/cgroup/cgroup.h"
+#include "kernel/seccomp.h"
 #include "store/disk.h"
 #include "store/store.h"
 
@@ -332,6 +333,18 @@ void host_capabilities(struct host *host, struct host_capabilities *ret)
         .default_runtime = host->default_runtime->name,
         .limits_from = cgroup_root_kind(host->cgroups),
     };
+}
+
+int host_check_netlink(struct err *err)
+{
+    int r = seccomp_probe_listener();
+
+    if (r == 0)
+        return 0;
+    (void)err_set(err, ERR_UNSUPPORTED,
+                  "netlink sockets of sandboxes have no limit: seccomp does not notify here (%s)",
+                  strerror(-r));
+    return err_remedy(err, "run holtd outside of a container whose own filter notifies");
 }
 
 bool host_runtime_at(struct host *host, size_t index, struct host_runtime *ret)

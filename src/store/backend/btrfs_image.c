@@ -199,7 +199,9 @@ static int loop_error(int r, struct err *err)
 {
     if (r == -ENOENT || r == -ENXIO || r == -EPERM || r == -EACCES)
         return err_set(err, ERR_UNSUPPORTED, "no loop device available: %s", strerror(-r));
-    return err_set(err, ERR_EXHAUSTED, "no loop device is free: %s", strerror(-r));
+    (void)err_set(err, ERR_EXHAUSTED, "out of loop devices: no loop device is free (%s)",
+                  strerror(-r));
+    return err_remedy(err, "detach some (losetup -D), or raise the limit (max_loop of the kernel)");
 }
 
 static int image_mount_existing(int state_fd, struct image *image, struct err *err)
