@@ -14,6 +14,7 @@
 #include "host/process/processes.h"
 #include "host/process/service.h"
 #include "host/process/table.h"
+#include "host/sandbox/idle.h"
 #include "host/sandbox/sandbox_internal.h"
 
 #define IDLE_MAX_MS INT64_C(0x3fffffffffffffff)
@@ -101,6 +102,7 @@ static enum duty duty_find(struct sandbox *sandbox, int64_t now, uint64_t *wait_
         duty_is_due(sandbox->times.expires - now, wait_ms))
         return duty_of_action(info->expire_action);
     if (info->idle_timeout_ms && sandbox->attached == 0 && sandbox->starting == 0 &&
+        !sandbox->idle.is_working &&
         (info->state == SANDBOX_ACTIVE || (is_on && info->idle_action == ACTION_KILL)) &&
         duty_is_due(idle_left_ms(sandbox, now), wait_ms))
         return duty_of_action(info->idle_action);
@@ -265,6 +267,7 @@ static void sandbox_tend(struct expiry *expiry, struct sandbox *sandbox, int64_t
                          uint64_t *wait_ms)
 {
     sandbox_correct_times(sandbox);
+    idle_look(sandbox, now, wait_ms);
     duty_start(expiry, sandbox, now, wait_ms);
     sandbox_sweep(sandbox, wait_ms);
     services_prune(sandbox);

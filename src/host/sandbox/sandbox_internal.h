@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/lock.h"
+#include "host/sandbox/idle.h"
 #include "host/sandbox/sandbox.h"
 
 struct machine;
@@ -73,6 +74,7 @@ struct sandbox {
     struct service *services;
     struct process_table *process_table; /* set when the sandbox enters the host's table */
     struct shell *shells;                /* see shell_internal.h */
+    struct idle_watch idle;              /* used by the expiry thread only */
     void *extension_data;                /* NULL: not made yet, see host/core/extension.h */
 };
 
