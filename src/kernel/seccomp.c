@@ -198,22 +198,26 @@ static size_t emit_flags(struct seccomp_program *program, uint32_t forbidden,
 }
 
 /* Refuses sockets whose queues no memory limit covers: packet sockets, by their family and by the
- * old type SOCK_PACKET, raw IP sockets, and netlink between processes. */
+ * old type SOCK_PACKET, raw IP sockets, netlink between processes, and IP protocols that the memory
+ * guard does not see (MPTCP, SCTP). */
 static size_t emit_socket(struct seccomp_program *program, size_t allow, size_t refuse,
                           size_t no_family)
 {
-    static const uint32_t families[] = { AF_UNIX, AF_INET, AF_INET6 };
+    static const uint32_t internet[] = { 0, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMP,
+                                         IPPROTO_ICMPV6 };
     /* Devices and addresses, ss(8), udev, and families with a name. */
     static const uint32_t protocols[] = { NETLINK_ROUTE, NETLINK_SOCK_DIAG, NETLINK_KOBJECT_UEVENT,
                                           NETLINK_GENERIC };
     size_t no_protocol = emit_return(program, EPROTONOSUPPORT);
     size_t netlink = emit_one_of(program, 2, protocols, ARRAY_SIZE(protocols), allow, no_protocol);
-    size_t raw, next = no_family, start;
+    size_t ip = emit_one_of(program, 2, internet, ARRAY_SIZE(internet), allow, no_protocol);
+    size_t raw, next, start;
 
     (void)emit_test(program, BPF_JEQ, AF_NETLINK, netlink, refuse);
     raw = emit_load_argument(program, 0);
-    for (size_t i = ARRAY_SIZE(families); i-- > 0;)
-        next = emit_test(program, BPF_JEQ, families[i], allow, next);
+    next = emit_test(program, BPF_JEQ, AF_INET6, ip, no_family);
+    next = emit_test(program, BPF_JEQ, AF_INET, ip, next);
+    next = emit_test(program, BPF_JEQ, AF_UNIX, allow, next);
     (void)emit_test(program, BPF_JEQ, AF_NETLINK, netlink, next);
     next = emit_load_argument(program, 0);
     next = emit_test(program, BPF_JEQ, SOCK_PACKET, no_family, next);

@@ -220,6 +220,8 @@ static void sockets_that_escape_the_memory_limit_are_refused(void)
     static const long raw[] = { SOCK_RAW, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK };
     static const long packet[] = { SOCK_PACKET, SOCK_PACKET | SOCK_CLOEXEC,
                                    SOCK_PACKET | 1L << 32 };
+    static const long others[] = { IPPROTO_MPTCP, IPPROTO_SCTP, IPPROTO_DCCP, IPPROTO_UDPLITE,
+                                   256 /* IPPROTO_SMC */ };
 
     CHECK(ERRNO_OF(SYS_socket, AF_PACKET, SOCK_RAW, 0) != NO_ERROR);
     CHECK(ERRNO_OF(SYS_socket, AF_PACKET, SOCK_DGRAM, 0) == EAFNOSUPPORT);
@@ -232,6 +234,16 @@ static void sockets_that_escape_the_memory_limit_are_refused(void)
         CHECK(ERRNO_OF(SYS_socket, AF_NETLINK, raw[i], NETLINK_ROUTE) == NO_ERROR, "(%lx)", raw[i]);
         CHECK(ERRNO_OF(SYS_socket, AF_NETLINK, raw[i], NETLINK_USERSOCK) == EPROTONOSUPPORT);
     }
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+        CHECK(ERRNO_OF(SYS_socket, AF_INET, SOCK_STREAM, others[i]) == EPROTONOSUPPORT, "(%ld)",
+              others[i]);
+        CHECK(ERRNO_OF(SYS_socket, AF_INET6, SOCK_DGRAM, others[i]) == EPROTONOSUPPORT, "(%ld)",
+              others[i]);
+    }
+    CHECK(ERRNO_OF(SYS_socket, AF_INET, SOCK_STREAM, IPPROTO_TCP) == NO_ERROR);
+    CHECK(ERRNO_OF(SYS_socket, AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0) == NO_ERROR);
+    CHECK(ERRNO_OF(SYS_socket, AF_INET6, SOCK_DGRAM, IPPROTO_UDP) == NO_ERROR);
+    CHECK(ERRNO_OF(SYS_socket, AF_UNIX, SOCK_STREAM, PF_UNIX) == NO_ERROR);
     CHECK(ERRNO_OF(SYS_socket, AF_NETLINK, SOCK_DGRAM, NETLINK_ROUTE) == NO_ERROR);
     CHECK(ERRNO_OF(SYS_socket, AF_NETLINK, SOCK_DGRAM, NETLINK_GENERIC) == NO_ERROR);
     CHECK(ERRNO_OF(SYS_socket, AF_NETLINK, SOCK_DGRAM, NETLINK_KOBJECT_UEVENT) == NO_ERROR);
