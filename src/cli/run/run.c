@@ -6,10 +6,13 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/text/parse.h"
+#include "base/xalloc.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/report.h"
 #include "cli/run/input.h"
+#include "cli/run/named.h"
 #include "cli/run/options.h"
 #include "cli/run/session.h"
 #include "cli/run/signals.h"
@@ -67,9 +70,9 @@ int run_follow(const struct run_request *request)
 
 static int run_run(int argc, char **argv)
 {
-    cleanup_with(run_options_done) struct run_options options = { .template = NULL };
+    cleanup_with(run_named_done) struct run_named options = { .name = NULL };
     struct run_request request = { .command = &command_run,
-                                   .options = &options,
+                                   .options = &options.run,
                                    .has_stdin = true };
     int next, status;
 
@@ -78,7 +81,30 @@ static int run_run(int argc, char **argv)
     if (next == argc)
         return command_misused(&command_run, "needs a COMMAND");
     request.args = argv + next;
-    return run_follow(&request);
+    return run_named_is_wanted(&options) ? run_named(&options, request.args) : run_follow(&request);
+}
+
+static int set_volume(void *into, const char *value, struct err *err)
+{
+    return words_add_volume(&((struct run_named *)into)->volumes, value, err);
+}
+
+static bool is_port(const char *text)
+{
+    uint64_t port;
+
+    return parse_u64(text, &port) == 0 && port > 0 && port <= UINT16_MAX;
+}
+
+static int set_port(void *into, const char *value, struct err *err)
+{
+    const char *colon = strchr(value, ':');
+    cleanup_free char *outside = xasprintf("%.*s", colon ? (int)(colon - value) : 1, value);
+
+    if ((colon && !is_port(outside)) || !is_port(colon ? colon + 1 : value))
+        return err_set(err, ERR_INVALID, "--publish '%.100s' is not PORT or HOSTPORT:PORT", value);
+    words_add(&((struct run_named *)into)->ports, value);
+    return 0;
 }
 
 static int set_nothing(void *into, const char *value, struct err *err)
@@ -89,8 +115,15 @@ static int set_nothing(void *into, const char *value, struct err *err)
     return 0;
 }
 
-/* For users of other tools, who type run --rm -it. */
+/* The last two are for users of other tools, who type run --rm -it. */
 static const struct option_row habit_rows[] = {
+    { "name", 0, "NAME", "a unique name of the sandbox", OPTION_TEXT(struct run_named, name) },
+    { "volume", 'v', "NAME:PATH", "a volume to mount at a path; may be repeated",
+      OPTION_CALL(set_volume) },
+    { "publish", 'p', "[HOSTPORT:]PORT", "forward a port of the sandbox; may be repeated",
+      OPTION_CALL(set_port) },
+    { "detach", 'd', NULL, "do not wait; print the id of the sandbox, which stays",
+      OPTION_FLAG(struct run_named, is_detached) },
     { "interactive", 'i', NULL, "pass stdin on (always done)", OPTION_CALL(set_nothing) },
     { "rm", 0, NULL, "remove the sandbox at the end (always done)", OPTION_CALL(set_nothing) },
 };

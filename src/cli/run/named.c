@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run/named.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/text/parse.h"
+#include "base/xalloc.h"
+#include "cli/core/connect.h"
+#include "cli/core/output.h"
+#include "cli/core/report.h"
+#include "cli/core/result.h"
+#include "cli/run/run.h"
+#include "holt.h"
+
+enum {
+    PORTS_MAX = 16,
+    IDLE_MS = 60000, /* after a kill of holt, the sandbox is removed when it was idle for so long */
+};
+
+bool run_named_is_wanted(const struct run_named *options)
+{
+    return options->name || options->volumes.count > 0 || options->ports.count > 0 ||
+           options->is_detached;
+}
+
+void run_named_done(struct run_named *options)
+{
+    run_options_done(&options->run);
+    words_done(&options->volumes);
+    words_done(&options->ports);
+}
+
+/* Returns the port inside, which is the last part of "HOSTPORT:PORT". */
+static uint32_t port_inside(const char *text)
+{
+    const char *colon = strchr(text, ':');
+    uint64_t port = 0;
+
+    (void)parse_u64(colon ? colon + 1 : text, &port);
+    return (uint32_t)port;
+}
+
+static int sandbox_make(struct holt *holt, const struct run_named *options,
+                        struct holt_sandbox **ret, struct holt_error *error)
+{
+    struct holt_sandbox_options sandbox = HOLT_INIT(holt_sandbox_options);
+
+    run_sandbox_set(&options->run, &sandbox);
+    sandbox.name = options->name;
+    sandbox.volumes = (const char *const *)options->volumes.items;
+    if (!options->is_detached) {
+        sandbox.idle_timeout_ms = IDLE_MS;
+        sandbox.idle_action = "kill";
+    }
+    return holt_sandbox_create(holt, &sandbox, HOLT_NO_DEADLINE, ret, error);
+}
+
+/* --- detached --------------------------------------------------------------------------------- */
+
+static int detached_start(struct holt *holt, const char *sandbox, const struct run_named *options,
+                          const struct holt_command *command, struct holt_process_info **ret,
+                          struct holt_error *error)
+{
+    struct holt_service service = HOLT_INIT(holt_service);
+
+    if (options->ports.count == 0)
+        return holt_process_start(holt, sandbox, command, HOLT_NO_DEADLINE, ret, error);
+    service.command = command;
+    service.port = port_inside(options->ports.items[0]);
+    return holt_process_launch(holt, sandbox, &service, HOLT_NO_DEADLINE, ret, error);
+}
+
+/* Prints the id of the sandbox and the address of its port, on one line. */
+static int run_detached(struct holt *holt, const char *sandbox, struct run_named *options,
+                        char **args)
+{
+    cleanup_result struct holt_process_info *process = NULL;
+    struct holt_command command = HOLT_INIT(holt_command);
+    struct holt_error error, ignored;
+    struct err err;
+
+    if (run_command_set(&options->run, args, options->run.tty == TTY_ALWAYS, &command, &err) < 0)
+        return report("run: %s", err.msg);
+    if (detached_start(holt, sandbox, options, &command, &process, &error) < 0) {
+        (void)holt_sandbox_destroy(holt, sandbox, HOLT_NO_DEADLINE, &ignored);
+        return report_holt_error(&error);
+    }
+    (void)printf("%s%s%s\n", sandbox, *process->address ? " " : "", process->address);
+    return command_printed();
+}
+
+/* --- attached --------------------------------------------------------------------------------- */
+
+struct forwards {
+    struct holt_forward *open[PORTS_MAX];
+    size_t count;
+};
+
+static void forwards_close(struct forwards *forwards)
+{
+    while (forwards->count > 0)
+        holt_forward_close(forwards->open[--forwards->count]);
+}
+
+static int forward_open(struct holt *holt, const char *sandbox, const char *port,
+                        struct forwards *forwards)
+{
+    struct holt_forward_options request = HOLT_INIT(holt_forward_options);
+    const char *colon = strchr(port, ':');
+    cleanup_free char *listen = colon ? xasprintf(":%.*s", (int)(colon - port), port) : NULL;
+    struct holt_forward **slot = &forwards->open[forwards->count];
+    struct holt_error error;
+
+    request.sandbox = sandbox;
+    request.port = port_inside(port);
+    request.listen = listen;
+    if (holt_forward_open(holt, &request, HOLT_NO_DEADLINE, slot, &error) < 0)
+        return report_holt_error(&error);
+    forwards->count++;
+    report_note("port %u is at %s", request.port, holt_forward_address(*slot));
+    return STATUS_OK;
+}
+
+static int run_attached(struct holt *holt, const char *sandbox, struct run_named *options,
+                        char **args)
+{
+    cleanup_with(forwards_close) struct forwards forwards = { .count = 0 };
+    const struct run_request request = {
+        .command = &command_run,
+        .sandbox = sandbox,
+        .options = &options->run,
+        .args = args,
+        .has_stdin = true,
+    };
+    int status = STATUS_OK;
+
+    for (size_t i = 0; i < options->ports.count && status == STATUS_OK; i++)
+        status = forward_open(holt, sandbox, options->ports.items[i], &forwards);
+    return status == STATUS_OK ? run_follow(&request) : status;
+}
+
+int run_named(struct run_named *options, char **args)
+{
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    cleanup_result struct holt_sandbox *sandbox = NULL;
+    struct holt_error error;
+    int status;
+
+    if (options->ports.count > PORTS_MAX)
+        return command_misused(&command_run, "forwards at most 16 ports");
+    if (options->is_detached &&
+        (options->ports.count > 1 ||
+         (options->ports.count == 1 && strchr(options->ports.items[0], ':'))))
+        return command_misused(&command_run,
+                               "with --detach, --publish takes one PORT; the daemon chooses its "
+                               "address");
+    if (connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    if (sandbox_make(connection.holt, options, &sandbox, &error) < 0)
+        return report_holt_error(&error);
+    if (options->is_detached)
+        return run_detached(connection.holt, sandbox->id, options, args);
+    status = run_attached(connection.holt, sandbox->id, options, args);
+    if (holt_sandbox_destroy(connection.holt, sandbox->id, HOLT_NO_DEADLINE, &error) < 0)
+        (void)report_holt_error(&error);
+    return status;
+}
