@@ -245,14 +245,29 @@ static void process_release(struct process *process)
     process_unref(process); // NOLINT(clang-analyzer-unix.Malloc): it does not count references
 }
 
+/* Tells the guest to forget the process, without waiting for a guest that does not read. Returns
+ * false if this has to be called again. */
+static bool process_offer_forget(struct process *process)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(64);
+    int r = 0;
+
+    if (!process->is_forgotten)
+        r = message_put_numbers(&out, FRAME_FORGET, process->number, 0, 0);
+    /* Of one that is, the end of a frame may be unsent. */
+    if (r == 0)
+        r = channel_offer(&process->machine->channel, &out);
+    process->is_forgotten = process->is_forgotten || r != -EAGAIN;
+    return r <= 0 && r != -EAGAIN;
+}
+
 /* Returns whether the cgroup is gone too: background children may still run in it. */
 static bool process_forget(struct process *process)
 {
     const struct machine *machine = process->machine;
 
-    if (!process->is_forgotten)
-        (void)process_send_numbers(process, FRAME_FORGET, 0, 0);
-    process->is_forgotten = true;
+    if (!process_offer_forget(process))
+        return false;
     if (cgroup_try_remove(machine->host->cgroups, machine->id, process->id) < 0)
         return false;
     process_unlimit(process);

@@ -56,7 +56,8 @@ void cgroup_root_read_total(struct cgroup_root *root, enum cgroup_limit limit,
 int cgroup_root_check_room(struct cgroup_root *root, struct err *err);
 
 /* Kills and removes the groups below the label that an earlier run left behind, on every
- * hierarchy, except those for which keep (NULL: none) returns true. Returns their number. */
+ * hierarchy, except those for which keep (NULL: none) returns true. Waits a second at most for all
+ * of them: what has not ended then is left to the next sweep. Returns how many were removed. */
 typedef bool (*cgroup_keep_fn)(const char *name, void *context);
 int cgroup_root_sweep(struct cgroup_root *root, cgroup_keep_fn keep, void *context,
                       struct err *err);

@@ -49,6 +49,9 @@ int cgroup_remove_dir(int root_fd, const char *path);
 /* Removes the groups below a zygote's, which were made for children with limits. */
 void cgroup_zygote_clear(struct cgroup_root *root, const char *zygote);
 
+/* Removes the groups of a zygote on all hierarchies; -EBUSY if one is in use. Does not wait. */
+int cgroup_zygote_try_remove(struct cgroup_root *root, const char *zygote);
+
 /* Reads the locations written last; none if the file is missing or damaged. */
 void cgroup_locations_read(const char *file, struct cgroup_locations *ret);
 

@@ -277,6 +277,18 @@ void cgroup_reclaim(struct cgroup_root *root, const char *name)
     (void)limit_write(root, CGROUP_MEMORY, name, "memory.reclaim", text);
 }
 
+int cgroup_zygote_try_remove(struct cgroup_root *root, const char *zygote)
+{
+    int result = 0;
+
+    cgroup_zygote_clear(root, zygote);
+    for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+        if (root->v1_fd[i] >= 0 && unlinkat(root->v1_fd[i], zygote, AT_REMOVEDIR) < 0 &&
+            errno != ENOENT && result == 0)
+            result = -errno;
+    return result;
+}
+
 int cgroup_zygote_remove(struct cgroup_root *root, const char *zygote)
 {
     int r = 0;

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/xalloc.h"
@@ -19,7 +20,12 @@
 
 #define OWN_LEAF "holtd" /* group that the daemon may have to move to: see enable_controller */
 
-enum { PROC_TEXT_MAX = 1 << 20, PATH_BYTES = CGROUP_LOCATION_BYTES };
+enum {
+    PROC_TEXT_MAX = 1 << 20,
+    PATH_BYTES = CGROUP_LOCATION_BYTES,
+    SWEEP_MS = 1000,
+    SWEEP_PAUSE_MS = 5,
+};
 
 /* Returns whether word is one of the comma-separated words of list. */
 static bool list_has(const char *list, const char *word)
@@ -287,30 +293,44 @@ int cgroup_root_open_at(const char *label, const char *home_file, struct cgroup_
     return 0;
 }
 
-/* Kills the processes of one group of the unified hierarchy and removes it. */
-static int sweep_group(struct cgroup_root *root, const char *name)
-{
-    int r = cgroup_kill(root, name, NULL);
-
-    if (r == 0)
-        r = cgroup_wait_empty(root, name, NULL);
-    return r == 0 ? cgroup_remove(root, name, NULL) : r;
-}
-
-static int sweep_zygote(struct cgroup_root *root, const char *name)
-{
-    return cgroup_zygote_remove(root, name);
-}
-
 struct sweep {
     struct cgroup_root *root;
     cgroup_keep_fn keep;
     void *context;
+    uint64_t deadline_ms; /* for all groups together */
 };
 
-/* Calls remove for every group below dir_fd that is not kept. Returns their number or -errno. */
+static int sweep_kill(const struct sweep *sweep, const char *name)
+{
+    return cgroup_kill(sweep->root, name, NULL);
+}
+
+/* Returns -EBUSY for a group whose processes have not ended at the deadline. */
+static int sweep_remove(const struct sweep *sweep, const char *name)
+{
+    int r = cgroup_wait_event(sweep->root, name, NULL, "populated 0", sweep->deadline_ms);
+
+    if (r == -ETIMEDOUT)
+        return -EBUSY;
+    return r == 0 ? cgroup_remove(sweep->root, name, NULL) : r;
+}
+
+/* The same for the groups of a zygote in the hierarchies of controllers. */
+static int sweep_remove_zygote(const struct sweep *sweep, const char *name)
+{
+    int r = cgroup_zygote_try_remove(sweep->root, name);
+
+    while (r == -EBUSY && clock_ms() < sweep->deadline_ms) {
+        clock_sleep_ms(SWEEP_PAUSE_MS);
+        r = cgroup_zygote_try_remove(sweep->root, name);
+    }
+    return r;
+}
+
+/* Calls act for every group below dir_fd that is not kept. Returns how many were not busy, or
+ * -errno. */
 static int sweep_each(const struct sweep *sweep, int dir_fd,
-                      int (*remove)(struct cgroup_root *root, const char *name))
+                      int (*act)(const struct sweep *sweep, const char *name))
 {
     int fd = openat(dir_fd, ".", O_DIRECTORY | O_RDONLY | O_CLOEXEC), swept = 0, r = 0;
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -322,8 +342,10 @@ static int sweep_each(const struct sweep *sweep, int dir_fd,
         if (entry->d_type != DT_DIR || entry->d_name[0] == '.' ||
             (sweep->keep && sweep->keep(entry->d_name, sweep->context)))
             continue;
-        r = remove(sweep->root, entry->d_name);
-        swept++;
+        r = act(sweep, entry->d_name);
+        swept += r == 0;
+        if (r == -EBUSY || r == -ENOENT || r == -ENODEV)
+            r = 0;
     }
     (void)closedir(dir);
     return r < 0 ? r : swept;
@@ -331,12 +353,15 @@ static int sweep_each(const struct sweep *sweep, int dir_fd,
 
 int cgroup_root_sweep(struct cgroup_root *root, cgroup_keep_fn keep, void *context, struct err *err)
 {
-    const struct sweep sweep = { root, keep, context };
-    int swept = sweep_each(&sweep, root->unified_fd, sweep_group), r = swept;
+    struct sweep sweep = { .root = root, .keep = keep, .context = context };
+    int swept = 0, r = sweep_each(&sweep, root->unified_fd, sweep_kill);
 
+    sweep.deadline_ms = clock_after_ms(SWEEP_MS);
+    if (r >= 0)
+        r = swept = sweep_each(&sweep, root->unified_fd, sweep_remove);
     for (int i = 0; r >= 0 && i < CGROUP_CONTROLLERS; i++)
         if (root->v1_fd[i] >= 0)
-            r = sweep_each(&sweep, root->v1_fd[i], sweep_zygote);
+            r = sweep_each(&sweep, root->v1_fd[i], sweep_remove_zygote);
     return r < 0 ? err_sys(err, r, "remove leftovers in control group '%s'", root->label) : swept;
 }
 

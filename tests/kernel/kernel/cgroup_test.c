@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Control groups of this machine, v2 or hybrid, under a label that is unique to this test. */
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 
 #include "kernel/kernel/cgroup_world.h"
@@ -171,6 +172,28 @@ static bool keeps_one(const char *name, void *context)
 static bool has_group(int dir_fd, const char *name)
 {
     return faccessat(dir_fd, name, F_OK, 0) == 0;
+}
+
+/* A traced process that is killed waits for its tracer before it ends. */
+static void a_sweep_does_not_wait_for_what_does_not_end(void)
+{
+    struct cgroup_root *root = open_root();
+    struct err err = { 0 };
+    pid_t held, other;
+
+    CHECK_OK(cgroup_create(root, "one", 0, &err), &err);
+    CHECK_OK(cgroup_create(root, "two", 0, &err), &err);
+    held = start_in(root, "one", "p1", "exec sleep 1000");
+    other = start_in(root, "two", "p1", "exec sleep 1000");
+    CHECK(ptrace(PTRACE_SEIZE, held, NULL, PTRACE_O_TRACEEXIT) == 0);
+    CHECK(cgroup_root_sweep(root, NULL, NULL, &err) == 1, "(%s)", err.msg);
+    CHECK(has_group(root->unified_fd, "one") && !has_group(root->unified_fd, "two"));
+    CHECK(WTERMSIG(status_of(other)) == SIGKILL);
+    CHECK(WIFSTOPPED(status_of(held)));
+    CHECK(ptrace(PTRACE_DETACH, held, NULL, NULL) == 0);
+    CHECK(WTERMSIG(status_of(held)) == SIGKILL);
+    CHECK(cgroup_root_sweep(root, NULL, NULL, &err) == 1, "(%s)", err.msg);
+    cgroup_root_close(root);
 }
 
 static void a_sweep_spares_what_is_kept(void)
@@ -392,6 +415,7 @@ static void all(void)
     RUN_CLEAN(a_kill_takes_the_whole_tree);
     RUN_CLEAN(a_signal_reaches_each_of_a_child_group);
     RUN_CLEAN(what_an_earlier_life_left_is_swept);
+    RUN_CLEAN(a_sweep_does_not_wait_for_what_does_not_end);
     RUN_CLEAN(waiting_for_what_is_not_there_ends_at_once);
     RUN_CLEAN(accounts_outlive_their_group_and_say_nothing);
     RUN_CLEAN(limits_are_taken_and_refused);

@@ -1,4 +1,4 @@
-"""Holds a thread in its next close(2): hold_close.py PID THREAD_NAME
+"""Holds a thread in its next close(2), or where it is: hold_close.py PID THREAD_NAME [now]
 
 It prints "ready" when it watches the thread, "held" when the thread is about to close a descriptor, and
 lets it go when its own standard input ends. So everything that waits for the close waits, as behind
@@ -42,7 +42,7 @@ ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD)
 ptrace(PTRACE_INTERRUPT, tid)
 os.waitpid(tid, WALL)
 print("ready", flush=True)
-while True:
+while len(sys.argv) < 4:
     ptrace(PTRACE_SYSCALL, tid)
     _, status = os.waitpid(tid, WALL)
     if not os.WIFSTOPPED(status):
