@@ -23,6 +23,8 @@
 enum {
     SOCKETS_FEW = 16,           /* cannot hold more than 2 MiB each */
     POLL_BYTES = 72,            /* of one entry of a list */
+    LOCK_BYTES = 192,           /* of a lock of a file */
+    INFO_LINES = 4,             /* of a descriptor, before its locks */
     DIRECTORY_BYTES = 64 << 10, /* of an open directory, at least; it may have entries below */
     DIRECTORY_FACTOR = 2,       /* of its size; the kernel keeps more than the names */
     OTHER_BYTES = 1 << 10,      /* of a descriptor or thread */
@@ -36,6 +38,7 @@ struct estimate {
     struct machine *machine;
     uint64_t bytes;
     unsigned looks;
+    bool counts_locks;
 };
 
 struct netns_search {
@@ -86,25 +89,50 @@ static void entries_look(struct estimate *estimate, pid_t pid, const char *name,
     (void)closedir(dir);
 }
 
+/* Adds a line of the descriptor's information for each lock that it holds. */
+static void locks_look(struct estimate *estimate, int dir_fd, const char *name)
+{
+    char path[PATH_BYTES], text[4096];
+    cleanup_close int fd = -EBADF;
+    uint64_t lines = 0;
+    ssize_t n;
+
+    (void)snprintf(path, sizeof(path), "../fdinfo/%.20s", name);
+    fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && (n = read(fd, text, sizeof(text))) > 0)
+        for (ssize_t i = 0; i < n; i++)
+            lines += text[i] == '\n';
+    if (lines > INFO_LINES)
+        estimate->bytes += (lines - INFO_LINES) * LOCK_BYTES;
+}
+
 static void descriptor_look(struct estimate *estimate, int dir_fd, const char *name)
 {
     struct stat info;
     uint64_t bytes;
 
-    if (fstatat(dir_fd, name, &info, 0) < 0 || !S_ISDIR(info.st_mode))
+    if (fstatat(dir_fd, name, &info, 0) < 0)
+        return;
+    if (S_ISREG(info.st_mode) && estimate->counts_locks)
+        locks_look(estimate, dir_fd, name);
+    if (!S_ISDIR(info.st_mode))
         return;
     bytes = (uint64_t)info.st_size * DIRECTORY_FACTOR;
     estimate->bytes += bytes > DIRECTORY_BYTES ? bytes : DIRECTORY_BYTES;
 }
 
-/* Returns whether the call of this number takes a list to wait for, whose length comes second. */
-static bool is_poll(long number)
+/* Returns which argument of the call is the length of a list to wait for; 0: none. */
+static unsigned list_argument(long number)
 {
 #ifdef SYS_poll
     if (number == SYS_poll)
-        return true;
+        return 2;
+    if (number == SYS_select)
+        return 1;
 #endif
-    return number == SYS_ppoll;
+    if (number == SYS_ppoll)
+        return 2;
+    return number == SYS_pselect6 ? 1 : 0;
 }
 
 /* The file says "NUMBER ARGUMENTS...", or "running". */
@@ -112,7 +140,7 @@ static void thread_look(struct estimate *estimate, int dir_fd, const char *name)
 {
     char path[PATH_BYTES], text[256], *end;
     cleanup_close int fd = -EBADF;
-    long number;
+    unsigned argument;
     ssize_t n;
 
     (void)snprintf(path, sizeof(path), "%.20s/syscall", name);
@@ -121,10 +149,11 @@ static void thread_look(struct estimate *estimate, int dir_fd, const char *name)
     if (n <= 0)
         return;
     text[n] = '\0';
-    number = strtol(text, &end, 10);
-    if (end == text || !is_poll(number))
+    argument = list_argument(strtol(text, &end, 10));
+    if (end == text || argument == 0)
         return;
-    (void)strtoull(end, &end, 16);
+    if (argument == 2)
+        (void)strtoull(end, &end, 16);
     estimate->bytes += (uint64_t)(uint32_t)strtoull(end, NULL, 16) * POLL_BYTES;
 }
 
@@ -147,10 +176,29 @@ static void child_look(void *context, const char *child)
     }
 }
 
-uint64_t kernel_memory_of_processes(struct machine *machine)
+uint64_t kernel_memory_of_processes(struct machine *machine, bool counts_locks)
 {
-    struct estimate estimate = { .machine = machine };
+    struct estimate estimate = { .machine = machine, .counts_locks = counts_locks };
 
     (void)cgroup_list_children(machine->host->cgroups, machine->id, child_look, &estimate);
     return estimate.bytes;
+}
+
+/* A line of the file is "NAME OBJECTS ALL BYTES ...". */
+bool kernel_memory_has_locks(uint64_t bytes)
+{
+    static const char name[] = "file_lock_cache ";
+    FILE *file = fopen("/proc/slabinfo", "re");
+    bool is_found = false;
+    uint64_t held = 0;
+    char line[256];
+
+    while (file && !is_found && fgets(line, sizeof(line), file)) {
+        is_found = strncmp(line, name, sizeof(name) - 1) == 0;
+        if (is_found)
+            held = strtoull(line + sizeof(name) - 1, NULL, 10) * LOCK_BYTES;
+    }
+    if (file)
+        (void)fclose(file);
+    return !is_found || held >= bytes;
 }

@@ -170,6 +170,7 @@ static bool has_processes(struct machine *machine)
 /* Ends the sandbox that holds most, unless that is little. */
 static void shortage_relieve(struct memory_guard *guard, uint64_t available)
 {
+    bool counts_locks = kernel_memory_has_locks(OFFENCE_MIN);
     const struct candidate *worst = NULL;
     struct err reason = { 0 };
 
@@ -178,7 +179,7 @@ static void shortage_relieve(struct memory_guard *guard, uint64_t available)
         struct candidate *candidate = &guard->list[i];
 
         if (has_processes(candidate->machine))
-            candidate->bytes += kernel_memory_of_processes(candidate->machine);
+            candidate->bytes += kernel_memory_of_processes(candidate->machine, counts_locks);
         if (!worst || candidate->bytes > worst->bytes)
             worst = candidate;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* usage: unlimited connections|lists|directories MIB [DIRECTORY]
+/* usage: unlimited connections|lists|directories|locks MIB [DIRECTORY]
  * Takes about so much memory of the kernel that no memory limit covers, prints how much it was, and
  * holds it until it is killed: data of connections that nobody accepts, lists of
  * poll(2), or caches of a directory that an overlay has merged. */
@@ -24,6 +24,8 @@ enum {
     NAME_BYTES = 240,
     NAME_KERNEL_BYTES = 512, /* of one in a cache */
     STACK_BYTES = 16384,
+    LOCKS = 4000, /* of one file */
+    LOCK_BYTES = 192,
 };
 
 static const char *directory = "/var/cache"; /* the template has it */
@@ -113,6 +115,25 @@ static long long take_directory(long n)
     return NAMES * NAME_KERNEL_BYTES; /* it stays open */
 }
 
+/* Locks of single bytes, from the end, where the kernel finds the place at once. */
+static long long take_locks(long n)
+{
+    char path[64];
+    int fd;
+
+    (void)snprintf(path, sizeof(path), "/dev/shm/%ld", n);
+    fd = open(path, O_CREAT | O_RDWR, 0600);
+    if (fd < 0)
+        return -errno;
+    for (long i = LOCKS; i > 0; i--) {
+        struct flock lock = { .l_type = F_WRLCK, .l_start = 2 * i, .l_len = 1 };
+
+        if (fcntl(fd, F_SETLK, &lock) < 0)
+            return -errno;
+    }
+    return LOCKS * LOCK_BYTES; /* it stays open */
+}
+
 static const struct {
     const char *name;
     long long (*take)(long n);
@@ -120,6 +141,7 @@ static const struct {
     { "connections", take_connection },
     { "lists", take_list },
     { "directories", take_directory },
+    { "locks", take_locks },
 };
 
 int main(int argc, char **argv)
