@@ -59,15 +59,19 @@ static void io_add_group(void *context, const char *child)
     }
 }
 
-static struct idle_sample sample_take(struct machine *machine, int64_t now)
+static struct idle_sample sample_take(struct machine *machine)
 {
+    struct idle_sample sample = { .after = clock_boot_ms() };
     struct io_sum sum = { .machine = machine };
     struct cgroup_usage usage;
 
     cgroup_read_usage(machine->host->cgroups, machine->id, machine->guest.limits_group, &usage);
     io_add_group(&sum, "init");
     (void)cgroup_list_children(machine->host->cgroups, machine->id, io_add_group, &sum);
-    return (struct idle_sample){ .at = now, .cpu_us = usage.cpu_us, .io_bytes = sum.bytes };
+    sample.cpu_us = usage.cpu_us;
+    sample.io_bytes = sum.bytes;
+    sample.before = clock_boot_ms();
+    return sample;
 }
 
 static void sample_keep(struct idle_watch *watch, const struct idle_sample *sample)
@@ -85,14 +89,14 @@ static const struct idle_sample *sample_of_window(const struct idle_watch *watch
                                                   int64_t timeout_ms)
 {
     for (unsigned i = watch->count; i-- > 0;)
-        if (now - watch->samples[i].at >= timeout_ms - timeout_ms / PARTS)
+        if (now - watch->samples[i].before >= timeout_ms - timeout_ms / PARTS)
             return &watch->samples[i];
     return NULL;
 }
 
 static bool is_work(const struct idle_sample *from, const struct idle_sample *to)
 {
-    return to->cpu_us - from->cpu_us >= (uint64_t)(to->at - from->at) * BUSY_US_PER_MS ||
+    return (int64_t)(to->cpu_us - from->cpu_us) >= (to->after - from->before) * BUSY_US_PER_MS ||
            to->io_bytes > from->io_bytes;
 }
 
@@ -105,10 +109,10 @@ static void window_look(struct idle_watch *watch, struct machine *machine, int64
 
     if (!from) {
         watch->is_working = true; /* unknown */
-        watch->check_at = watch->samples[0].at + timeout_ms - timeout_ms / PARTS;
+        watch->check_at = watch->samples[0].before + timeout_ms - timeout_ms / PARTS;
         return;
     }
-    sample = sample_take(machine, now);
+    sample = sample_take(machine);
     watch->is_working = is_work(from, &sample);
     watch->check_at = now + (timeout_ms / PARTS > LOOK_MIN_MS ? timeout_ms / PARTS : LOOK_MIN_MS);
     sample_keep(watch, &sample);
@@ -140,11 +144,11 @@ void idle_look(struct sandbox *sandbox, int64_t now, uint64_t *wait_ms)
         watch->is_working = false;
         return;
     }
-    if (watch->count == 0 || watch->samples[watch->count - 1].at < active) {
+    if (watch->count == 0 || watch->samples[watch->count - 1].after < active) {
         watch->count = 0;
         watch->is_working = false;
         watch->check_at = 0;
-        watch->samples[watch->count++] = sample_take(machine, now);
+        watch->samples[watch->count++] = sample_take(machine);
     }
     if (now - active >= timeout_ms && now >= watch->check_at)
         window_look(watch, machine, now, timeout_ms);

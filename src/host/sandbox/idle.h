@@ -11,9 +11,10 @@ struct sandbox;
 
 enum { IDLE_SAMPLES = 6 };
 
-/* What the processes of a sandbox had used at a moment of clock_boot_ms. */
+/* What the processes of a sandbox had used at a moment of clock_boot_ms, which lies between two
+ * others: this thread may have to wait for a CPU itself. */
 struct idle_sample {
-    int64_t at;
+    int64_t after, before;
     uint64_t cpu_us;
     uint64_t io_bytes; /* read from storage or written to files on it */
 };
