@@ -88,8 +88,8 @@ const struct refusal *connect_call_check(const struct connect_call *call)
     return connect_type_is(type, CONNECT_STREAM_TYPE) ? NULL : &refuse_stream_type;
 }
 
-/* A client that cannot have the connection is answered as if it had not asked. Behind TLS the
- * connection is libmicrohttpd's, which wants its thread back before it passes a byte. */
+/* A client that cannot have the connection is answered as if it had not asked. libholt cannot take
+ * over a connection with TLS. */
 static bool wants_raw(const struct connect_call *call)
 {
     const char *upgrade = exchange_header(call->exchange, MHD_HTTP_HEADER_UPGRADE);
@@ -160,15 +160,14 @@ static int upload_finish(const struct connect_call *call, struct buf *out, struc
     return r;
 }
 
-/* A client with much left to send gets the error at once, and is disconnected at the end. Not
- * behind TLS, where the socket is not ours to write to. */
+/* A client with much left to send gets the error at once, and is disconnected at the end. */
 static void upload_fail_early(struct connect_call *call)
 {
     cleanup_with(buf_done) struct buf reply = BUF_INIT(REPLY_MAX), body = BUF_INIT(REPLY_MAX);
     struct err err = { 0 };
 
-    if (call->is_answered || call->exchange->listener->is_tls ||
-        upload_finish(call, &reply, &err) == 0 || envelope_add_end(&body, &err) < 0)
+    if (call->is_answered || upload_finish(call, &reply, &err) == 0 ||
+        envelope_add_end(&body, &err) < 0)
         return;
     call->is_answered = true;
     call_end(call, err.kind);

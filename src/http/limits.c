@@ -151,18 +151,15 @@ void connection_limits_stop(struct connection_limits *limits)
     connection_limits_free(limits);
 }
 
-static struct in6_addr address_of(int fd)
+static struct in6_addr address_of(const struct sockaddr *client)
 {
-    struct sockaddr_storage storage = { 0 };
-    socklen_t len = sizeof(storage);
     struct in6_addr address = { 0 };
 
-    if (getpeername(fd, (struct sockaddr *)&storage, &len) < 0)
-        return address;
-    if (storage.ss_family == AF_INET6)
-        address = ((const struct sockaddr_in6 *)&storage)->sin6_addr;
-    if (storage.ss_family == AF_INET)
-        memcpy(&address, &((const struct sockaddr_in *)&storage)->sin_addr, sizeof(struct in_addr));
+    if (client && client->sa_family == AF_INET6)
+        address = ((const struct sockaddr_in6 *)(const void *)client)->sin6_addr;
+    if (client && client->sa_family == AF_INET)
+        memcpy(&address, &((const struct sockaddr_in *)(const void *)client)->sin_addr,
+               sizeof(struct in_addr));
     return address;
 }
 
@@ -227,14 +224,15 @@ void connection_limits_await_empty(struct connection_limits *limits, uint64_t un
     }
 }
 
-struct client_connection *connection_limits_add(struct connection_limits *limits, int fd)
+struct client_connection *connection_limits_add(struct connection_limits *limits, int fd,
+                                                const struct sockaddr *address)
 {
     struct client_connection *client = xcalloc(1, sizeof(*client));
 
     atomic_fetch_add(&connections, 1);
     client->limits = limits;
     client->fd = fd;
-    client->address = address_of(fd);
+    client->address = address_of(address);
     atomic_store(&client->deadline_ns, CONNECTION_FOREVER);
     client_connection_allow(client, CONNECTION_FIRST_MS);
     lock_take(&limits->worker.lock);

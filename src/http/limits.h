@@ -12,6 +12,7 @@
 struct err;
 struct connection_limits;
 struct client_connection;
+struct sockaddr;
 
 enum {
     CONNECTION_FIRST_MS = 10 * 1000, /* from the connection to the end of its first header */
@@ -42,8 +43,10 @@ void connection_limits_await_empty(struct connection_limits *limits, uint64_t un
 /* No connection may be left. Accepts NULL. */
 void connection_limits_stop(struct connection_limits *limits);
 
-/* Adds a connection, which has CONNECTION_FIRST_MS for its first header. */
-struct client_connection *connection_limits_add(struct connection_limits *limits, int fd);
+/* Adds a connection, which has CONNECTION_FIRST_MS for its first header. The address is that of the
+ * client (NULL: unknown). */
+struct client_connection *connection_limits_add(struct connection_limits *limits, int fd,
+                                                const struct sockaddr *address);
 
 /* Removes a connection. Must be called before its socket is closed. Accepts NULL. */
 void connection_limits_remove(struct connection_limits *limits, struct client_connection *client);

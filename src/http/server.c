@@ -26,14 +26,13 @@
 #include "http/limits.h"
 #include "http/listen.h"
 #include "http/tls.h"
+#include "http/tls_front.h"
 #include "http/upgraded.h"
-
-/* In GnuTLS's syntax. */
-#define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
 enum {
     CONNECTIONS_MAX = 1024, /* on each listener, so that TCP cannot crowd out the unix socket */
     CONNECTIONS_SHARE = 8,  /* at most this part of the daemon's descriptors */
+    TLS_DESCRIPTORS = 3,    /* of one connection: the client, and a pair to the server */
     CONNECTION_BYTES = 32 * 1024, /* header and buffers; zeroed by libmicrohttpd on every request */
     THREAD_STACK_BYTES = 1024 * 1024,
 };
@@ -44,7 +43,9 @@ struct server {
     struct MHD_Daemon *daemon;
     MHD_socket quiet_fd; /* the socket of a server that accepts no more; else -1 */
     struct connection_limits *limits;
-    struct tls tls; /* of a listener that has it */
+    struct tls tls;          /* of a listener that has it */
+    struct tls_front *front; /* NULL: none */
+    int front_fd;            /* the socket that it listens on; else -1 */
     struct upgraded_connections upgraded;
 };
 
@@ -104,7 +105,8 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         *slot = connection_limits_add(
             server->limits,
-            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
     } else {
         connection_limits_remove(server->limits, *slot);
         *slot = NULL;
@@ -127,7 +129,7 @@ static void server_init(struct server *server, const struct http_server *http,
                         const struct http_options *options)
 {
     upgraded_init(&server->upgraded);
-    server->quiet_fd = -1;
+    server->quiet_fd = server->front_fd = -1;
     server->listener = (struct listener){
         .origin_rules = { .listen = http->listen, .hosts = http->hosts, .origins = http->origins },
         .tcp_address = http->tcp_address,
@@ -141,14 +143,38 @@ static void server_init(struct server *server, const struct http_server *http,
 }
 
 /* A daemon that may open few descriptors keeps most of them for sandboxes. */
-static unsigned connections_max(void)
+static unsigned connections_max(bool is_tls)
 {
+    unsigned share = is_tls ? CONNECTIONS_SHARE * TLS_DESCRIPTORS : CONNECTIONS_SHARE;
     struct rlimit files;
     bool is_known = getrlimit(RLIMIT_NOFILE, &files) == 0;
 
-    return is_known && files.rlim_cur / CONNECTIONS_SHARE < CONNECTIONS_MAX
-               ? (unsigned)files.rlim_cur / CONNECTIONS_SHARE
-               : CONNECTIONS_MAX;
+    return is_known && files.rlim_cur / share < CONNECTIONS_MAX ? (unsigned)(files.rlim_cur / share)
+                                                                : CONNECTIONS_MAX;
+}
+
+static bool on_tls_connection(void *context, int fd, const struct sockaddr *address, socklen_t len)
+{
+    const struct server *server = context;
+
+    return MHD_add_connection(server->daemon, fd, address, len) == MHD_YES;
+}
+
+/* The server has no socket to listen on then: its connections come from the front. */
+static int front_start(struct server *server, int fd, unsigned most, unsigned per_client,
+                       struct err *err)
+{
+    const struct tls_front_options options = {
+        .listen_fd = fd,
+        .tls = &server->tls,
+        .handshakes_max = most / 2,
+        .handshakes_per_address = per_client / 2,
+        .accept = on_tls_connection,
+        .context = server,
+    };
+
+    server->front_fd = fd;
+    return tls_front_start(&options, &server->front, err);
 }
 
 /* The socket belongs to the server from here on. */
@@ -157,14 +183,12 @@ static int server_start(struct server *server, int fd, struct err *err)
     const bool is_local = server->listener.is_local, is_tls = server->listener.is_tls;
     const unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD |
                            MHD_USE_POLL | MHD_USE_ITC | MHD_USE_ERROR_LOG | MHD_ALLOW_UPGRADE |
-                           (is_tls ? MHD_USE_TLS : 0U);
-    struct MHD_OptionItem tls_options[] = {
-        { MHD_OPTION_HTTPS_MEM_CERT, 0, server->tls.cert.data },
-        { MHD_OPTION_HTTPS_MEM_KEY, 0, server->tls.key.data },
-        { MHD_OPTION_HTTPS_PRIORITIES, 0, (char *)(uintptr_t)TLS_PRIORITIES },
+                           (is_tls ? MHD_USE_NO_LISTEN_SOCKET : 0U);
+    struct MHD_OptionItem listen_option[] = {
+        { MHD_OPTION_LISTEN_SOCKET, fd, NULL },
         { MHD_OPTION_END, 0, NULL },
     };
-    const unsigned most = connections_max();
+    const unsigned most = connections_max(is_tls);
     const unsigned spare = most / 8; /* while evicted connections are being closed */
     const unsigned per_client =
         most / 8 * 5; /* of one address on TCP, so that others can connect */
@@ -176,15 +200,15 @@ static int server_start(struct server *server, int fd, struct err *err)
     }
     server->daemon = MHD_start_daemon(
         flags, 0, NULL, NULL, on_request, &server->listener, MHD_OPTION_EXTERNAL_LOGGER, on_log,
-        NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, most + spare,
-        MHD_OPTION_PER_IP_CONNECTION_LIMIT, is_local ? 0U : per_client + spare,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_THREAD_STACK_SIZE,
-        (size_t)THREAD_STACK_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED,
-        on_completed, NULL, MHD_OPTION_URI_LOG_CALLBACK, on_target, &server->listener,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_ARRAY,
-        is_tls ? tls_options : tls_options + ARRAY_SIZE(tls_options) - 1, MHD_OPTION_END);
+        NULL, MHD_OPTION_CONNECTION_LIMIT, most + spare, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        is_local ? 0U : per_client + spare, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_BYTES, MHD_OPTION_THREAD_STACK_SIZE, (size_t)THREAD_STACK_BYTES,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
+        MHD_OPTION_URI_LOG_CALLBACK, on_target, &server->listener, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, server, MHD_OPTION_ARRAY, is_tls ? listen_option + 1 : listen_option,
+        MHD_OPTION_END);
     if (server->daemon)
-        return 0;
+        return is_tls ? front_start(server, fd, most, per_client, err) : 0;
     (void)fd_close(fd);
     return err_sys(err, -errno, "start the HTTP server");
 }
@@ -195,16 +219,23 @@ static void server_drain(struct server *server)
 {
     if (!server->daemon)
         return;
-    server->quiet_fd = MHD_quiesce_daemon(server->daemon);
+    if (server->front)
+        tls_front_quiesce(server->front);
+    else
+        server->quiet_fd = MHD_quiesce_daemon(server->daemon);
     connection_limits_drain(server->limits);
 }
 
 static void server_stop(struct server *server)
 {
+    if (server->front)
+        tls_front_quiesce(server->front);
     upgraded_stop(&server->upgraded);
     if (server->daemon)
         MHD_stop_daemon(server->daemon);
     server->daemon = NULL;
+    tls_front_stop(TAKE_PTR(server->front));
+    server->front_fd = fd_close(server->front_fd);
     server->quiet_fd = fd_close(server->quiet_fd);
     connection_limits_stop(TAKE_PTR(server->limits));
     tls_done(&server->tls);
@@ -236,8 +267,6 @@ static int tls_start(struct server *server, const struct http_options *options, 
         return 0;
     if (*options->tls_cert == '\0' || *options->tls_key == '\0')
         return err_set(err, ERR_INVALID, "TLS needs both tls.cert and tls.key");
-    if (MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
-        return err_set(err, ERR_UNSUPPORTED, "this libmicrohttpd was built without TLS");
     r = tls_load(options->tls_cert, options->tls_key, &server->tls, err);
     server->listener.is_tls = r == 0;
     return r;

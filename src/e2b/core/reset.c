@@ -16,6 +16,7 @@
 #include "base/xalloc.h"
 #include "host/observe/event.h"
 #include "host/observe/event_ring.h"
+#include "http/tls_front.h"
 
 struct e2b_resets {
     struct host *host;
@@ -31,6 +32,8 @@ void e2b_connection_reset(int fd)
 {
     const struct sockaddr nobody = { .sa_family = AF_UNSPEC };
 
+    if (tls_front_reset(fd))
+        return;
     /* Disconnecting with AF_UNSPEC sends RST. SO_LINGER would not: libmicrohttpd shuts the socket
      * down first, which sends FIN. */
     if (connect(fd, &nobody, sizeof(nobody)) < 0)

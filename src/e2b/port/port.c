@@ -86,10 +86,7 @@ static int head_write(struct e2b_request *request, struct proxied_request *proxi
     head.headers = headers->list;
     head.header_count = headers->count;
     head.is_chunked = proxied->is_chunked = headers->is_chunked;
-    /* Behind TLS libmicrohttpd passes an upgraded connection a few bytes at a time, and may spin.
-     * The request is answered as if it had not asked for the upgrade. */
-    head.is_upgrade = proxied->reply.can_upgrade =
-        headers->has_upgrade && headers->wants_upgrade && !request->exchange->listener->is_tls;
+    head.is_upgrade = proxied->reply.can_upgrade = headers->has_upgrade && headers->wants_upgrade;
     proxied->reply.is_head = strcmp(request->verb, MHD_HTTP_METHOD_HEAD) == 0;
     if (headers->is_overfull || port_request_write(&head, out) < 0)
         return err_set(err, ERR_INVALID, "the header of the request is not as it should be");

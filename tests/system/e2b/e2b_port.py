@@ -203,6 +203,8 @@ def another_protocol_passes_both_ways_and_each_ends_alone():
             stream.write(b"a" * size)
             stream.flush()
             equal(b"A" * size, stream.read(size))
+        if "tls" in os.environ:  # Python cannot close one direction of TLS
+            return
         sock.shutdown(socket.SHUT_WR)
         equal(b"BYE", stream.read())
 
@@ -211,7 +213,7 @@ def who_cannot_upgrade_is_told_so():
     answer = ask("/anything", Connection="Upgrade", Upgrade="shout")
     equal(200, answer.status)
     wanted = b"\r\nUpgrade: shout\r\nConnection: Upgrade\r\n"
-    equal("tls" not in os.environ, wanted in answer.text)
+    assert wanted in answer.text, answer.text
 
 
 # --- refusals -----------------------------------------------------------------------------------
