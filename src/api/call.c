@@ -11,12 +11,14 @@ int call_result(const struct call *call, int r, struct err *err)
 {
     const char *word = json_string_value(json_object_get(call->message, "sandboxId"));
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
-    char said[sizeof(err->msg)], id[SANDBOX_ID_MAX + 2];
+    char said[sizeof(err->msg)], id[SANDBOX_ID_MAX + 2], quoted[SANDBOX_NAME_MAX + 3];
     const char *at;
     struct err ignored;
 
-    if (r >= 0 || !word || !strstr(err->msg, "'sb-") ||
-        sandbox_find(call->host, word, &sandbox, &ignored) < 0)
+    if (r >= 0 || !word || !strstr(err->msg, "'sb-"))
+        return r;
+    (void)snprintf(quoted, sizeof(quoted), "'%s'", word);
+    if (strstr(err->msg, quoted) || sandbox_find(call->host, word, &sandbox, &ignored) < 0)
         return r;
     (void)snprintf(id, sizeof(id), "'%s'", sandbox_id(sandbox));
     at = strstr(err->msg, id);
