@@ -2,7 +2,9 @@
 // but the name says which is meant. The names are looked up as the address in E2B_DOMAIN_ADDRESS.
 import assert from "node:assert/strict";
 import dns from "node:dns";
+import { readFileSync } from "node:fs";
 import { TimeoutError } from "e2b";
+import { WebSocket } from "undici";
 import { claim, eventually, finish, refused, run, sandbox, start } from "./lib.mjs";
 
 const domain = process.env.E2B_DOMAIN, name = domain.split(":")[0];
@@ -27,6 +29,28 @@ await claim("its_ports_have_names_too", async () => {
   await eventually(async () => (await fetch(`https://${box.getHost(8000)}/`)).status === 200);
   assert.equal(await (await fetch(`https://${box.getHost(8000)}/index.html`)).text(), "a page");
   assert.equal((await fetch(`https://${box.getHost(8001)}/`)).status, 502);
+});
+
+await claim("a_websocket_speaks_through_tls", async () => {
+  const box = await sandbox();
+  await box.files.write("ws.py", readFileSync(process.env.WEBSOCKET_SERVER, "utf8"));
+  await start(box, "python3 ws.py server 8000");
+  let socket = null;
+  await eventually(async () => (socket = await new Promise((resolve) => {
+    const each = new WebSocket(`wss://${box.getHost(8000)}/`);
+    each.onopen = () => resolve(each);
+    each.onerror = () => resolve(null);
+  })) !== null);
+  socket.binaryType = "arraybuffer";
+  for (const size of [1, 125, 70000, 3000000]) {
+    const sent = Buffer.alloc(size, "x");
+    const got = new Promise((resolve) => { socket.onmessage = (event) => resolve(Buffer.from(event.data)); });
+    socket.send(sent);
+    assert.ok((await got).equals(sent), `${size} bytes`);
+  }
+  const closed = new Promise((resolve) => { socket.onclose = resolve; });
+  socket.close();
+  await closed;
 });
 
 await claim("signed_urls_name_their_sandbox", async () => {

@@ -15,7 +15,7 @@ BINARY, CLOSE = 2, 8
 def head(stream):
     lines = iter(lambda: stream.readline().strip(), b"")
     first = next(lines)
-    return first, dict(line.split(b": ", 1) for line in lines)
+    return first, {name.lower(): value for name, value in (line.split(b": ", 1) for line in lines)}
 
 
 def receive(stream):
@@ -56,7 +56,7 @@ def serve(port):
     while True:
         with listener.accept()[0] as connection, connection.makefile("rwb") as stream:
             _, fields = head(stream)
-            accept = accept_of(fields[b"Sec-WebSocket-Key"])
+            accept = accept_of(fields[b"sec-websocket-key"])
             stream.write(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
                          b"Connection: Upgrade\r\nSec-WebSocket-Accept: " + accept + b"\r\n\r\n")
             stream.flush()
@@ -77,7 +77,7 @@ def ask(address, name):
         stream.flush()
         first, fields = head(stream)
         assert b"101" in first, first
-        assert fields[b"Sec-WebSocket-Accept"] == accept_of(key)
+        assert fields[b"sec-websocket-accept"] == accept_of(key)
         for size in (0, 5, 125, 126, 70000, 1000000):
             data = os.urandom(size)
             send(stream, BINARY, data, os.urandom(4))
