@@ -48,7 +48,7 @@ struct config {
     uint32_t limit_files; /* descriptors of one process: hard and soft limit */
     uint32_t limit_files_soft;
     uint64_t memory_reserve; /* bytes; 0: none; or CONFIG_AUTO */
-    uint64_t tool_timeout; /* milliseconds; CONFIG_NO_TIMEOUT: none */
+    uint64_t tool_timeout;   /* milliseconds; CONFIG_NO_TIMEOUT: none */
     uint32_t tool_tokens;
     uint32_t tool_snapshots;   /* 0 or 1 */
     uint64_t tool_memory;      /* bytes; 0: only the sandbox's limit */

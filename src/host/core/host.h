@@ -17,8 +17,9 @@ struct store;
 enum health_status { HEALTH_OK, HEALTH_DEGRADED, HEALTH_UNHEALTHY };
 enum storage_condition { STORAGE_OK, STORAGE_DEGRADED, STORAGE_FULL, STORAGE_FAILED };
 
-/* What sandboxes use up together: memory, processes; what is left of the disk of the state directory
- * and of its inodes; and what the whole machine has: memory, memory of sockets, open files. */
+/* What sandboxes use up together: memory, processes; what is left of the disk of the state
+ * directory and of its inodes; and what the whole machine has: memory, memory of sockets, open
+ * files. */
 enum { HOST_RESOURCES = 7 };
 
 struct host_resource {

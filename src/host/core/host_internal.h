@@ -85,7 +85,7 @@ struct host {
     _Atomic uint32_t limit_files; /* of one process */
     _Atomic uint32_t limit_files_soft;
     _Atomic uint64_t memory_reserve; /* see observe/memory_guard.h */
-    _Atomic uint32_t storage_warn; /* per cent */
+    _Atomic uint32_t storage_warn;   /* per cent */
     _Atomic uint32_t storage_full;
     _Atomic uint64_t health_interval_ms;
     _Atomic uint64_t output_memory; /* bytes of a stream that may wait to be written to disk */
