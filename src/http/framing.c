@@ -94,10 +94,20 @@ static bool header_is_whole(const struct framing *framing, struct MHD_Connection
            memcmp(framing->end, overwritten, sizeof(overwritten)) == 0;
 }
 
+/* Whether the path has an encoded NUL, where libmicrohttpd would end it. */
+static bool path_has_nul(const char *target)
+{
+    size_t len = strcspn(target, "?");
+    const char *at = strstr(target, "%00");
+
+    return at && at < target + len;
+}
+
 /* Whether the parts of the first line have one blank between them. */
 static bool first_line_is_whole(const struct request_line *line)
 {
     return line->version && is_token(line->verb) && !has_control_character(line->target) &&
+           !path_has_nul(line->target) &&
            (uintptr_t)line->verb + strlen(line->verb) + 1 + strlen(line->target) + 1 ==
                (uintptr_t)line->version;
 }

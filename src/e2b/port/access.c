@@ -93,11 +93,11 @@ static bool is_token_parameter(const char *text)
 /* Writes the target without the token. A target of two slashes would be another host. */
 static int location_write(const char *target, struct buf *out)
 {
-    size_t path = strcspn(target, "?");
+    /* Browsers read a backslash as a slash, and "//name" as another host. */
+    size_t path = strcspn(target, "?"), slashes = strspn(target, "/\\");
     const char *at = target + path;
     char mark = '?';
-    int r =
-        buf_printf(out, "/%.*s", (int)(path - strspn(target, "/")), target + strspn(target, "/"));
+    int r = buf_printf(out, "/%.*s", (int)(path - slashes), target + slashes);
 
     while (r == 0 && *at != '\0') {
         size_t len = strcspn(++at, "&");

@@ -153,10 +153,13 @@ static bool stays(const struct port_reply *reply, const char *name)
 
 static void add_headers(struct MHD_Response *response, const struct port_reply *reply)
 {
+    cleanup_with(buf_done) struct buf value = BUF_INIT(PORT_REPLY_TEXT_MAX);
+
     for (size_t i = 0; i < reply->header_count; i++)
-        if (!stays(reply, port_reply_name(reply, i)))
+        if (!stays(reply, port_reply_name(reply, i)) &&
+            port_header_passes(port_reply_name(reply, i), port_reply_value(reply, i), &value))
             (void)MHD_add_response_header(response, port_reply_name(reply, i),
-                                          port_reply_value(reply, i));
+                                          value.data ? value.data : "");
 }
 
 static uint64_t size_of(const struct port_reply *reply)

@@ -56,6 +56,43 @@ bool port_header_is_hop(const char *name)
     return false;
 }
 
+/* Writes a cookie without its attribute Domain. One without a name could be sent back as
+ * "holt-token=...", so there must be one. */
+static bool cookie_passes(const char *value, struct buf *out)
+{
+    static const char own[] = PORT_TOKEN_COOKIE;
+    const char *start = value + strspn(value, " \t");
+    size_t name = strcspn(start, "=; \t");
+    bool is_own = name == strlen(own) && strncasecmp(start, own, name) == 0;
+
+    if (name == 0 || is_own || start[name + strspn(start + name, " \t")] != '=')
+        return false;
+    while (*value) {
+        size_t len = strcspn(value, ";") + 1;
+        const char *word = value + strspn(value, " \t");
+        size_t word_len = strcspn(word, "=; \t");
+
+        if (value[len - 1] == '\0')
+            len--;
+        if (word < start + name || word_len != strlen("Domain") ||
+            strncasecmp(word, "Domain", word_len) != 0)
+            if (buf_add(out, value, len) < 0)
+                return false;
+        value += len;
+    }
+    return true;
+}
+
+bool port_header_passes(const char *name, const char *value, struct buf *out)
+{
+    buf_clear(out);
+    if (strcasecmp(name, "Alt-Svc") == 0 || strcasecmp(name, "Clear-Site-Data") == 0)
+        return false;
+    if (strcasecmp(name, "Set-Cookie") == 0)
+        return cookie_passes(value, out);
+    return buf_add_str(out, value) == 0;
+}
+
 /* Whether some header Connection names it. The length and the host cannot be taken away so. */
 static bool is_named(const struct port_request *request, const char *name)
 {

@@ -22,6 +22,11 @@ bool port_header_lists(const char *list, const char *word);
  * Connection may name others.) */
 bool port_header_is_hop(const char *name);
 
+/* Whether a header of a reply may go to the client; *out (cleared) gets its value. A server in a
+ * sandbox must not act on other hosts of the domain: its cookies are for its own host, none of them
+ * is the one that logs in to ports, and Alt-Svc and Clear-Site-Data stay behind. */
+bool port_header_passes(const char *name, const char *value, struct buf *out);
+
 struct port_request {
     const char *verb;
     const char *target; /* as it stood in the request line */

@@ -375,6 +375,7 @@ def a_browser_passes_its_token_once():
     host = {"E2b_Sandbox_Id": None, "E2b_Sandbox_Port": None, "Host": f"8000-{ID}.localhost", "Holt_Token": None}
     answer = ask(f"//evil.test/a?x=1&holt-token={token}&y=%26", **host)
     equal((303, ["/evil.test/a?x=1&y=%26"]), (answer.status, answer.get("Location")))
+    equal(["/evil.test/a"], ask(f"/\\evil.test/a?holt-token={token}", **host).get("Location"))
     [cookie] = answer.get("Set-Cookie")
     equal([f"holt-token={token}", "Path=/", "HttpOnly", "SameSite=Lax"] + ["Secure"] * ("tls" in os.environ), cookie.split("; "))
     equal(200, ask("/", Cookie=cookie.split(";")[0], **host).status)

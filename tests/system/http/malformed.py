@@ -202,6 +202,7 @@ def broken(rng):
 
 START = b"POST /holt.v1.HostService/Health HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 AMBIGUOUS = [  # a proxy could read each of them differently than the daemon
+    START.replace(b"Health", b"Health%00x") + b"Content-Length: 2\r\n\r\n{}",
     START + b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
     START + b"Transfer-Encoding\t: chunked\r\n\r\n0\r\n\r\n",
     START + b"Content-Length : 2\r\n\r\n{}",

@@ -188,6 +188,33 @@ static void headers_are_bounded(void)
     buf_done(&body);
 }
 
+/* NULL: the header stays behind. */
+static void check_passes(const char *name, const char *value, const char *wanted)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(TEXT_MAX);
+    bool passes = port_header_passes(name, value, &out);
+
+    CHECK(passes == (wanted != NULL), "(%s: %s)", name, value);
+    if (wanted)
+        CHECK_TEXT(out.data ? out.data : "", wanted);
+}
+
+static void a_server_acts_on_no_other_host(void)
+{
+    check_passes("Content-Type", "text/html; domain=x", "text/html; domain=x");
+    check_passes("Set-Cookie", "a=b; Path=/; HttpOnly", "a=b; Path=/; HttpOnly");
+    check_passes("set-cookie", "domain=b; Domain=example.com; Path=/", "domain=b; Path=/");
+    check_passes("Set-Cookie", "a=b; DOMAIN =.example.com", "a=b;");
+    check_passes("Set-Cookie", "a=b;domain=x;domain=y;Secure", "a=b;Secure");
+    check_passes("Set-Cookie", "holt-token=evil; Path=/", NULL);
+    check_passes("Set-Cookie", " Holt-Token = evil", NULL);
+    check_passes("Set-Cookie", "=holt-token=evil", NULL);
+    check_passes("Set-Cookie", "holt-token", NULL);
+    check_passes("Set-Cookie", "holt-tokens=other", "holt-tokens=other");
+    check_passes("Alt-Svc", "h2=\"evil:443\"", NULL);
+    check_passes("Clear-Site-Data", "\"cookies\"", NULL);
+}
+
 static void what_follows_an_upgrade_is_left_as_it_is(void)
 {
     const struct port_reply how = { .can_upgrade = true };
@@ -248,7 +275,7 @@ static void a_request_goes_on_as_it_was_written(void)
     request.mask_host = "localhost:${PORT}";
     request.is_upgrade = true;
     check_request(&request, "PATCH /a%20b/../c?x=%2F&y HTTP/1.1\r\n"
-                            "hOsT: localhost:3000\r\n"
+                            "Host: localhost:3000\r\n"
                             "X-Custom-CASE: Some Value\r\n"
                             "Authorization: Bearer the-servers-own\r\n"
                             "Upgrade: h2c\r\n"
@@ -492,6 +519,7 @@ int main(void)
     RUN(what_is_no_clear_reply_is_refused);
     RUN(headers_keep_their_order_and_case);
     RUN(headers_are_bounded);
+    RUN(a_server_acts_on_no_other_host);
     RUN(what_follows_an_upgrade_is_left_as_it_is);
     RUN(a_request_goes_on_as_it_was_written);
     RUN(tokens_of_holt_stay_here);
