@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/control.h"
+
 /* Codes and statuses: https://connectrpc.com/docs/protocol/#error-codes. Exit statuses: holt(1). */
 static const struct err_kind_row kinds[ERR_KINDS] = {
     [ERR_NONE] = { "none", "unknown", 500, 125, false, 0 },
@@ -121,9 +123,7 @@ __attribute__((format(printf, 2, 0))) static void err_format(struct err *err, co
                                                              va_list args)
 {
     (void)vsnprintf(err->msg, sizeof(err->msg), format, args);
-    for (char *next = err->msg; *next; next++)
-        if ((unsigned char)*next < ' ' || *next == 0x7f)
-            *next = '?';
+    text_drop_controls(err->msg);
 }
 
 static int err_fill(struct err *err, enum err_kind kind, const char *format, va_list args)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text/control.h"
 #include "cli/core/report.h"
 #include "cli/core/table.h"
 #include "cli/core/terminal.h"
@@ -103,7 +104,7 @@ static void draw(struct progress *progress, uint64_t now)
         progress->done = progress->total;
     figures_format(progress, now - progress->began_ms, figures, sizeof(figures));
     (void)snprintf(label, sizeof(label), "%s", progress->label);
-    drop_controls(label);
+    text_drop_controls(label);
     room -= (int)strlen(figures);
     bar_format(progress, room - text_width(label) - 2, bar);
     room -= (int)strlen(bar) + 2;

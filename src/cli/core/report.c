@@ -11,17 +11,11 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "base/text/control.h"
 #include "cli/core/terminal.h"
 #include "holt.h"
 
 enum { LINE_SIZE = 1024 };
-
-void drop_controls(char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
-            *text = '?';
-}
 
 /* All messages of holt itself are printed by this file. */
 static enum err_kind last_kind;
@@ -38,7 +32,7 @@ static void write_line(bool is_error, const char *format, va_list args)
                                   is_red ? COLOUR_NONE : "");
 
     (void)vsnprintf(line + len, sizeof(line) - len - 1, format, args);
-    drop_controls(line + len);
+    text_drop_controls(line + len);
     len = strlen(line);
     line[len++] = '\n';
     (void)write_all(STDERR_FILENO, line, len);
@@ -110,7 +104,7 @@ int report_holt_error(const struct holt_error *error)
     if (is_json)
         return report_json(error);
     memcpy(remedy, error->remedy, sizeof(remedy));
-    drop_controls(remedy);
+    text_drop_controls(remedy);
     return report_kind(last_kind, error->message, remedy);
 }
 

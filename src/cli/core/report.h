@@ -31,7 +31,3 @@ void report_in_json(void);
 /* Returns the final exit status of a command: STATUS_HOLT becomes the status that base/err.h has
  * for the kind of the last reported error. */
 int report_exit_status(int status);
-
-/* Replaces control characters with "?": names and reasons come from elsewhere and must neither move
- * the cursor nor start another line. */
-void drop_controls(char *text);

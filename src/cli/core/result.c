@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "base/text/control.h"
 #include "cli/core/command.h"
 #include "cli/core/report.h"
 #include "holt.h"
@@ -29,8 +30,12 @@ json_t *result_json(const void *result)
 
 void print_word(const char *text)
 {
-    for (; *text; text++)
-        (void)putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
+    while (*text) {
+        size_t len = text_control(text);
+
+        (void)putchar(len > 0 ? '?' : *text);
+        text += len > 0 ? len : 1;
+    }
 }
 
 void print_members(const json_t *object)

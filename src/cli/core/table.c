@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/text/control.h"
 #include "base/xalloc.h"
 #include "cli/core/report.h"
 #include "cli/core/terminal.h"
@@ -30,7 +31,7 @@ void table_add(struct table *table, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    drop_controls(text);
+    text_drop_controls(text);
     if (table->count % 64 == 0) {
         char **cells = xcalloc(table->count + 64, sizeof(*cells));
 

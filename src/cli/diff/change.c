@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text/control.h"
 #include "cli/core/report.h"
 #include "cli/diff/diff.h"
 #include "holt.h"
@@ -20,19 +21,20 @@ char diff_letter(const struct holt_change *change)
 static bool needs_quotes(const char *path)
 {
     for (; *path; path++)
-        if ((unsigned char)*path < ' ' || strchr("\"\\\x7f", *path))
+        if (text_control(path) > 0 || strchr("\"\\", *path))
             return true;
     return false;
 }
 
-static void escaped_add(struct buf *out, unsigned char byte)
+/* Adds a byte that may be a part of a control character. */
+static void escaped_add(struct buf *out, unsigned char byte, bool is_control)
 {
     static const char plain[] = "\a\b\t\n\v\f\r\"\\", letters[] = "abtnvfr\"\\";
     const char *at = strchr(plain, byte);
 
     if (at)
         (void)buf_printf(out, "\\%c", letters[at - plain]);
-    else if (byte < ' ' || byte == 0x7f)
+    else if (is_control)
         (void)buf_printf(out, "\\%03o", byte);
     else
         (void)buf_add(out, &byte, 1);
@@ -41,10 +43,14 @@ static void escaped_add(struct buf *out, unsigned char byte)
 void diff_path_add(struct buf *out, const char *prefix, const char *path)
 {
     const char *quote = needs_quotes(path) ? "\"" : "";
+    size_t control = 0; /* bytes of a control character that are left */
 
     (void)buf_printf(out, "%s%s", quote, prefix);
-    for (; *path; path++)
-        escaped_add(out, (unsigned char)*path);
+    for (; *path; path++) {
+        control = control > 0 ? control : text_control(path);
+        escaped_add(out, (unsigned char)*path, control > 0);
+        control -= control > 0;
+    }
     (void)buf_add_str(out, quote);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/text/control.h"
 #include "base/text/utf8.h"
 #include "check.h"
 
@@ -97,6 +98,31 @@ static void pieces_are_as_the_whole(void)
         }
 }
 
+static void characters_that_control_a_terminal_are_dropped(void)
+{
+    static const char *const rows[][2] = {
+        { "plain \xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80",
+          "plain \xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80" },
+        { "a\x1b[31m\x7f", "a?[31m?" },
+        { "\xc2\x80 \xc2\x9b"
+          "31m \xc2\x9f \xc2\xa0",
+          "? ?31m ? \xc2\xa0" },
+        { "\xe2\x80\x8d\xe2\x80\x8e\xe2\x80\x8f", "\xe2\x80\x8d??" },
+        { "\xe2\x80\xa9\xe2\x80\xaa\xe2\x80\xae\xe2\x80\xaf", "\xe2\x80\xa9??\xe2\x80\xaf" },
+        { "\xe2\x81\xa5\xe2\x81\xa6\xe2\x81\xa9\xe2\x81\xaa", "\xe2\x81\xa5??\xe2\x81\xaa" },
+        { "\xc2", "\xc2" },
+        { "\xe2\x80", "\xe2\x80" },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        char text[64];
+
+        (void)snprintf(text, sizeof(text), "%s", rows[i][0]);
+        text_drop_controls(text);
+        CHECK_TEXT(text, rows[i][1]);
+    }
+}
+
 int main(void)
 {
     RUN(characters_are_what_the_standard_says);
@@ -104,5 +130,6 @@ int main(void)
     RUN(a_cut_does_not_break_a_character);
     RUN(what_is_none_is_replaced);
     RUN(pieces_are_as_the_whole);
+    RUN(characters_that_control_a_terminal_are_dropped);
     return 0;
 }
