@@ -244,13 +244,14 @@ static void check_registry(const struct config *config, struct finding *ret)
     cleanup_free char *detail = NULL;
 
     if (file_read_at(AT_FDCWD, path, &text) < 0 || text.len == 0) {
-        finding_set(ret, VERDICT_OK, NULL, "every volume has a record");
+        detail = xasprintf("every volume in %s has a record", config->state);
+        finding_set(ret, VERDICT_OK, NULL, detail);
         return;
     }
     for (size_t i = 0; i < text.len; i++)
         if (text.data[i] == '\n')
             text.data[i] = ' ';
-    detail = xasprintf("volumes without a record: %s", text.data);
+    detail = xasprintf("volumes without a record in %s: %s", config->state, text.data);
     finding_set(ret, VERDICT_WARN,
                 "restore the registry (docs/registry.md), or run 'holt volume adopt' for each",
                 detail);
