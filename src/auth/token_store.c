@@ -240,14 +240,14 @@ void token_store_match_key(struct token_store *store, const char *key, struct ca
     match_text(store, secret, ret);
 }
 
-bool token_store_has(struct token_store *store, const struct caller *caller)
+bool token_store_is_valid(struct token_store *store, const char *id)
 {
     const struct token *token;
 
-    if (caller->token[0] == '\0')
+    if (id[0] == '\0')
         return true;
     lock_scope(&store->lock);
-    token = token_by_id(store, caller->token);
+    token = token_by_id(store, id);
     return token && !is_expired(&token->row.info, clock_wall_ms());
 }
 

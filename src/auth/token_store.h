@@ -49,9 +49,9 @@ void token_store_match(struct token_store *store, const char *header, struct cal
  * hexadecimal digits. */
 void token_store_match_key(struct token_store *store, const char *key, struct caller *ret);
 
-/* Returns whether a call of this caller may go on: its token was neither removed nor has it
- * expired. */
-bool token_store_has(struct token_store *store, const struct caller *caller);
+/* Returns whether a call with the token of this id may go on: the token was neither removed nor has
+ * it expired. "" stands for the unix socket and the main token, which are always valid. */
+bool token_store_is_valid(struct token_store *store, const char *id);
 
 /* Derives the port token of a sandbox from a new token: it opens the ports of this sandbox and
  * nothing else, as long as the token is valid, and the token cannot be recovered from it. */

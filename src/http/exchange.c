@@ -49,7 +49,12 @@ bool exchange_is_late(const struct exchange *exchange, struct err *err)
 
 bool exchange_is_stopped(const struct exchange *exchange, struct err *err)
 {
-    return exchange->listener->check_open(exchange->listener->context, err) < 0;
+    if (exchange->listener->check_open(exchange->listener->context, err) < 0)
+        return true;
+    if (token_store_is_valid(exchange->listener->tokens, exchange->caller.token))
+        return false;
+    (void)err_set(err, ERR_UNAUTHENTICATED, "the token was removed or has expired");
+    return true;
 }
 
 void exchange_explain_cancel(const struct exchange *exchange, struct err *err)
@@ -145,11 +150,14 @@ static void frontend_find(struct exchange *exchange)
     exchange->frontend = NULL;
 }
 
+/* A front end with claim() finds the caller in begin(). */
 static enum MHD_Result frontend_begin(struct exchange *exchange)
 {
     const struct frontend_ops *ops = exchange->frontend->ops;
+    enum MHD_Result result = ops->begin ? ops->begin(exchange) : MHD_YES;
 
-    return ops->begin ? ops->begin(exchange) : MHD_YES;
+    client_connection_set_token(exchange->client, exchange->caller.token);
+    return result;
 }
 
 /* What follows a header that is refused here is no body that could be read, so the client gets the

@@ -72,10 +72,11 @@ const char *exchange_header(const struct exchange *exchange, const char *name);
 /* Whether the call has taken longer than its deadline; then sets err. */
 bool exchange_is_late(const struct exchange *exchange, struct err *err);
 
-/* Whether the daemon is shutting down; then sets err. */
+/* Whether the daemon is shutting down, or the call's token has become invalid; then sets err. */
 bool exchange_is_stopped(const struct exchange *exchange, struct err *err);
 
-/* Sets err if a call was canceled by its deadline or a shutdown and not by its client. */
+/* Sets err if a call was canceled by its deadline, a shutdown or the removal of its token, and not
+ * by its client. */
 void exchange_explain_cancel(const struct exchange *exchange, struct err *err);
 
 /* Why the origin check refuses the request, or NULL. `host` is the name that the request is

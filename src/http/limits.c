@@ -4,18 +4,20 @@
 #include <malloc.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/caller.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/thread.h"
 #include "base/xalloc.h"
 
 enum {
-    TICK_MS = 1000, /* how late a connection may be closed; deadlines are exact */
-    MANY = 64,      /* connections after which memory is worth returning */
+    TICK_MS = 500, /* how late a connection may be closed; deadlines are exact */
+    MANY = 64,     /* connections after which memory is worth returning */
 };
 
 struct client_connection {
@@ -26,6 +28,8 @@ struct client_connection {
     atomic_uint_fast64_t cut_ns;
     atomic_uint_fast64_t deadline_ns;
     atomic_bool is_stream;
+    char token[CALLER_TOKEN_MAX +
+               1]; /* changed under the worker's lock by the connection's thread */
 };
 
 struct connection_limits {
@@ -35,9 +39,8 @@ struct connection_limits {
     /* Under the worker's lock: */
     struct client_connection *first;
     size_t count;
-    size_t crowd; /* connections above which a new one closes another */
-    size_t share; /* the same per address; 0: no limit */
-    size_t peak;  /* highest count since memory was last returned */
+    struct connection_rules rules;
+    size_t peak; /* highest count since memory was last returned */
 };
 
 static atomic_uint connections; /* of all listeners */
@@ -56,9 +59,22 @@ static void deadline_pass(struct client_connection *client, uint64_t now)
     (void)shutdown(client->fd, SHUT_RD);
 }
 
+/* Ends the call of a token that was removed or has expired. */
+static void token_check(struct client_connection *client, uint64_t now)
+{
+    const struct connection_rules *rules = &client->limits->rules;
+
+    if (client->token[0] == '\0' || rules->is_token_valid(rules->context, client->token))
+        return;
+    client->token[0] = '\0';
+    atomic_store(&client->cut_ns, now + CONNECTION_LATE_MS * NS_PER_MS);
+    (void)shutdown(client->fd, SHUT_RD);
+}
+
 /* Applies the limits of one connection and returns its next deadline. */
 static uint64_t connection_check(struct client_connection *client, uint64_t now)
 {
+    token_check(client, now);
     if (atomic_load(&client->deadline_ns) <= now)
         deadline_pass(client, now);
     if (atomic_load(&client->cut_ns) <= now) {
@@ -118,14 +134,13 @@ static void connection_limits_free(struct connection_limits *limits)
     free(limits);
 }
 
-int connection_limits_start(size_t crowd, size_t share, struct connection_limits **ret,
+int connection_limits_start(const struct connection_rules *rules, struct connection_limits **ret,
                             struct err *err)
 {
     struct connection_limits *limits = xcalloc(1, sizeof(*limits));
     int r;
 
-    limits->crowd = crowd;
-    limits->share = share;
+    limits->rules = *rules;
     worker_init(&limits->worker, LOCK_CONNECTION_LIMITS);
     r = thread_start(&limits->worker.thread, "holt-limits", connection_limits_main, limits);
     if (r < 0) {
@@ -175,10 +190,10 @@ static bool has_its_share(const struct connection_limits *limits,
 {
     size_t count = 0;
 
-    for (const struct client_connection *each = limits->first; limits->share > 0 && each;
+    for (const struct client_connection *each = limits->first; limits->rules.share > 0 && each;
          each = each->next)
         count += has_same_address(each, new);
-    return limits->share > 0 && count >= limits->share;
+    return limits->rules.share > 0 && count >= limits->rules.share;
 }
 
 /* Closes the connection that would be closed next anyway: one without a complete header rather than
@@ -238,7 +253,7 @@ struct client_connection *connection_limits_add(struct connection_limits *limits
     lock_take(&limits->worker.lock);
     if (has_its_share(limits, client))
         connection_evict(limits, client);
-    if (++limits->count > limits->crowd)
+    if (++limits->count > limits->rules.crowd)
         connection_evict(limits, NULL);
     if (limits->count > limits->peak)
         limits->peak = limits->count;
@@ -280,6 +295,14 @@ void client_connection_extend(struct client_connection *client, uint64_t bytes)
 
     if (cut != CONNECTION_FOREVER)
         atomic_store(&client->cut_ns, cut + bytes * (NS_PER_S / CONNECTION_BYTES_PER_S));
+}
+
+void client_connection_set_token(struct client_connection *client, const char *id)
+{
+    if (strcmp(client->token, id) == 0)
+        return;
+    lock_scope(&client->limits->worker.lock);
+    (void)snprintf(client->token, sizeof(client->token), "%s", id);
 }
 
 void client_connection_set_deadline(struct client_connection *client, uint64_t deadline_ns,

@@ -27,10 +27,18 @@ enum {
 
 #define CONNECTION_FOREVER UINT64_MAX
 
-/* Starts the thread that checks the connections of a listener. A connection beyond `crowd` closes
- * an idle one, so that silent clients keep nobody out. A connection beyond `share` of one address
- * (0: no limit) closes an idle one of that address. */
-int connection_limits_start(size_t crowd, size_t share, struct connection_limits **ret,
+struct connection_rules {
+    size_t
+        crowd; /* a connection beyond so many closes an idle one: silent clients keep nobody out */
+    size_t share; /* the same for the connections of one address; 0: no limit */
+
+    /* Whether the token of this id is still valid. Called with the lock of the connections. */
+    bool (*is_token_valid)(void *context, const char *id);
+    void *context;
+};
+
+/* Starts the thread that checks the connections of a listener. */
+int connection_limits_start(const struct connection_rules *rules, struct connection_limits **ret,
                             struct err *err);
 
 /* Shuts down the reading half of every connection: calls see a client that has gone, and can still
@@ -65,3 +73,8 @@ void client_connection_extend(struct client_connection *client, uint64_t bytes);
  * reply. A stream is closed CONNECTION_LATE_MS later, in case its client does not read. */
 void client_connection_set_deadline(struct client_connection *client, uint64_t deadline_ns,
                                     bool is_stream);
+
+/* Sets the id of the token that the call was made with ("": none), at most CALLER_TOKEN_MAX bytes.
+ * Within a second after the token has become invalid, the connection is treated as at a deadline.
+ */
+void client_connection_set_token(struct client_connection *client, const char *id);

@@ -177,6 +177,11 @@ static int front_start(struct server *server, int fd, unsigned most, unsigned pe
     return tls_front_start(&options, &server->front, err);
 }
 
+static bool token_is_valid(void *context, const char *id)
+{
+    return token_store_is_valid(context, id);
+}
+
 /* The socket belongs to the server from here on. */
 static int server_start(struct server *server, int fd, struct err *err)
 {
@@ -192,7 +197,13 @@ static int server_start(struct server *server, int fd, struct err *err)
     const unsigned spare = most / 8; /* while evicted connections are being closed */
     const unsigned per_client =
         most / 8 * 5; /* of one address on TCP, so that others can connect */
-    int r = connection_limits_start(most, is_local ? 0 : per_client, &server->limits, err);
+    const struct connection_rules rules = {
+        .crowd = most,
+        .share = is_local ? 0 : per_client,
+        .is_token_valid = token_is_valid,
+        .context = server->listener.tokens,
+    };
+    int r = connection_limits_start(&rules, &server->limits, err);
 
     if (r < 0) {
         (void)fd_close(fd);

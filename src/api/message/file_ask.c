@@ -28,7 +28,8 @@ int file_ask_send(const struct call *call, const struct file_ask *ask, struct sa
         return missing("to", err);
     r = sandbox_find(call->host, ask->sandbox, ret_sandbox, err);
     if (r == 0)
-        r = file_call_open(*ret_sandbox, call->connection_fd, !caller_may_change(call->caller), ret, err);
+        r = file_call_open(*ret_sandbox, call->connection_fd, !caller_may_change(call->caller), ret,
+                           err);
     return r < 0 ? r : file_call_send_request(*ret, request, err);
 }
 

@@ -38,7 +38,10 @@ static bool token_is_valid(const struct e2b_request *request, const char *text, 
 
     if (text)
         token_store_match_port(request->exchange->listener->tokens, text, id, &caller);
-    return caller_may_change(&caller);
+    if (!caller_may_change(&caller))
+        return false;
+    request->exchange->caller = caller; /* whose connection ends with the token */
+    return true;
 }
 
 bool port_access_is_login(const struct e2b_request *request)

@@ -3,6 +3,7 @@
  * header; no unknown token may be accepted. */
 #include <assert.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,7 +32,8 @@ static struct token_store *store_get(void)
         return store;
     assert(mkdtemp(dir) && token_store_open(dir, &store, &err) == 0);
     token_store_add_main(store, main_token);
-    (void)rmdir(strcat(strcpy(tokens, dir), "/tokens"));
+    (void)snprintf(tokens, sizeof(tokens), "%s/tokens", dir);
+    (void)rmdir(tokens);
     (void)rmdir(dir);
     return store;
 }

@@ -235,7 +235,7 @@ static void a_user_has_only_his_own_rights(void)
     CHECK(outcome.r == 0 && outcome.entry.uid == 77 && outcome.entry.gid == 78, "(%s)",
           outcome.err.msg);
     CHECK(strcmp(outcome.user_name, "mouse") == 0 && strcmp(outcome.group_name, "mice") == 0);
-    request.path = "not-mine";
+    request.path = "/not-mine";
     CHECK_REFUSED(put(box, &request, "x", 1), ERR_DENIED);
     request = (struct file_request){ .type = FILE_READ, .path = "s", .user = "77" };
     CHECK_REFUSED(ask(box, &request, NULL), ERR_DENIED);

@@ -193,8 +193,10 @@ static void op_create(struct box *ignored)
     CHECK_TEXT(box->name, spec.name ? spec.name : "");
     box->snapshots_max = spec.snapshots_max;
     box->tree = template_tree;
-    if (box->tree.nodes[PLACE_NODES].kind == NODE_NONE)
+    if (box->tree.nodes[PLACE_NODES].kind == NODE_NONE) {
         files_make(&box->tree, PLACE_NODES, NODE_DIR, "");
+        box->tree.nodes[PLACE_NODES].mode = 0777; /* every user works there */
+    }
 }
 
 static void op_destroy(struct box *box)

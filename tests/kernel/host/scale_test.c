@@ -209,7 +209,7 @@ static void storm_check(struct sandbox *sandbox, const char *word, const char *o
 
     (void)snprintf(script, sizeof(script),
                    "b=/bin/busybox; test $($b grep -lrx %s /workspace | $b wc -l) = %d && "
-                   "! $b grep -rq '%s' /workspace /shared /etc && "
+                   "! $b grep -rqw '%s' /workspace /shared /etc && "
                    "test $(ls -d /etc/%s* | $b wc -l) = %d && ! ls /etc | $b grep -q '%s' && "
                    "test $($b grep -rx %s /shared | $b wc -l) = %d && "
                    "test $(cat /etc/origin) = %s && test ! -e /shared/x",

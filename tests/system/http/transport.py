@@ -172,6 +172,27 @@ def tokens_are_kept_as_hashes_and_expire():
     assert made["token"]["id"] not in os.listdir(tokens), "an expired token is swept out"
 
 
+def streams_end_with_their_token():
+    process = call("ProcessService/Start", sandboxId=ID, process={"args": ["sleep", "1000"]})["process"]["id"]
+    streams = [("EventService/Watch", {}, {}), ("ProcessService/Attach", {"sandboxId": ID, "processId": process, "follow": True}, {}),
+               ("ProcessService/Attach", {"sandboxId": ID, "processId": process, "follow": True}, {"Upgrade": "holt-stream/1", "Connection": "Upgrade"})]
+    made = call("TokenService/Create", label="streams"), call("TokenService/Create", ttlMs="3000")
+    for token in made:
+        socks = []
+        for method, fields, headers in streams:
+            sock = tcp()
+            sock.sendall(request("/holt.v1." + method, body=envelope(fields), kind="application/connect+json",
+                                 Authorization="Bearer " + token["secret"], **headers))
+            equal(b"HTTP/1.1 ", sock.recv(9))
+            socks.append(sock)
+        if token is made[0]:
+            call("TokenService/Remove", id=token["token"]["id"])
+        for (method, _, _), sock in zip(streams, socks):
+            body = read_all(sock)  # until the daemon ends it: the token is the only reason
+            assert b'"unauthenticated"' in body, (method, body)
+    call("ProcessService/Signal", sandboxId=ID, processId=process, signal=9)
+
+
 def names_and_origins_are_checked():
     auth = "Bearer " + main_token()
     health = "/holt.v1.HostService/Health"

@@ -18,7 +18,7 @@
 
 enum { TEXT_MAX = 32 << 20 };
 
-static const struct call direct_call = { .connection_fd = -1 };
+static const struct call direct_call = { .caller = &caller_root, .connection_fd = -1 };
 
 static const struct route *method_of(const char *name)
 {
