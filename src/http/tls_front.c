@@ -3,15 +3,18 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -31,6 +34,7 @@ enum {
     CLOSING_MS = 2000, /* for the client to close after us */
     STOPPING_MS = 1000,
     ROUNDS = 8, /* buffers that one connection passes before the next one's turn */
+    LATE_BYTES = CONNECTION_LATE_MS / 1000 * CONNECTION_BYTES_PER_S,
 };
 
 enum stage { STAGE_HANDSHAKE, STAGE_OPEN, STAGE_CLOSING };
@@ -57,11 +61,13 @@ struct front_connection {
     int server_fd;            /* the other end, which belongs to the server once open */
     SSL *ssl;
     enum stage stage;
-    uint64_t deadline_ms; /* of the handshake or of closing */
+    uint64_t deadline_ms; /* of the handshake, of closing, or since the server has closed */
+    size_t left;          /* bytes that the client had not taken when that deadline was set */
     struct sockaddr_storage address;
     socklen_t address_len;
     bool wants_write;          /* OpenSSL waits until it can write */
     bool is_dead;              /* to be freed */
+    bool is_late;              /* and reset: the kernel would keep what the client does not read */
     struct pipe_half up, down; /* to the server, and to the client */
 
     /* Under the front's lock: */
@@ -74,6 +80,8 @@ struct front_loop {
     struct thread thread;
     int epoll_fd;
     struct front_connection *first; /* newest first */
+    uint64_t check_ms;              /* when the open connections are looked at again */
+    bool is_resting;                /* the listener is not watched until then */
 };
 
 struct tls_front {
@@ -212,7 +220,7 @@ static void connection_free(struct front_connection *connection)
 {
     const struct linger at_once = { .l_onoff = 1 };
 
-    if (open_remove(connection))
+    if (open_remove(connection) || connection->is_late)
         (void)setsockopt(connection->outer.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
     *connection->slot = connection->next;
     if (connection->next)
@@ -376,6 +384,7 @@ static bool connection_open(struct front_connection *connection)
     connection->up.data = xcalloc(1, TLS_FRONT_BUFFER);
     connection->down.data = xcalloc(1, TLS_FRONT_BUFFER);
     connection->stage = STAGE_OPEN;
+    connection->deadline_ms = CONNECTION_FOREVER;
     open_add(connection);
     return options->accept(options->context, connection->server_fd,
                            (const struct sockaddr *)&connection->address, connection->address_len);
@@ -405,6 +414,40 @@ static void connection_discard(struct front_connection *connection)
     ssize_t n = recv(connection->outer.fd, rest, sizeof(rest), MSG_DONTWAIT);
 
     connection->is_dead = n == 0 || (n < 0 && !is_again(n));
+}
+
+/* Returns the number of bytes from the server that the client has not taken. */
+static size_t connection_left(const struct front_connection *connection)
+{
+    int outer = 0, inner = 0;
+
+    (void)ioctl(connection->outer.fd, SIOCOUTQ, &outer);
+    (void)ioctl(connection->inner.fd, FIONREAD, &inner);
+    return (size_t)outer + (size_t)inner + connection->down.len;
+}
+
+/* The inner socket is not watched while the client does not read, so the server's close is looked
+ * for here: the server no longer counts the connection, which must not stay for as long as the
+ * client likes. A client that reads CONNECTION_BYTES_PER_S gets everything. */
+static void connection_check(struct front_connection *connection, uint64_t now_ms)
+{
+    struct pollfd inner = { .fd = connection->inner.fd };
+    bool is_first = connection->deadline_ms == CONNECTION_FOREVER;
+    size_t left;
+
+    if (connection->stage != STAGE_OPEN || connection->is_dead)
+        return;
+    if (is_first
+            ? connection->down.len == 0 || poll(&inner, 1, 0) != 1 || !(inner.revents & POLLHUP)
+            : connection->deadline_ms > now_ms)
+        return;
+    left = connection_left(connection);
+    if (!is_first && left + LATE_BYTES > connection->left) {
+        connection->is_dead = connection->is_late = true;
+        return;
+    }
+    connection->left = left;
+    connection->deadline_ms = now_ms + CONNECTION_LATE_MS;
 }
 
 static void side_handle(struct side *side, uint32_t events)
@@ -497,6 +540,28 @@ static void connection_add(struct front_loop *loop, int fd, const struct sockadd
     connection_shake(connection);
 }
 
+static int listener_watch(struct front_loop *loop)
+{
+    struct epoll_event event = { .events = EPOLLIN | EPOLLEXCLUSIVE, .data.ptr = loop };
+    int fd = loop->front->options.listen_fd;
+
+    return epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+static void listener_rest(struct front_loop *loop)
+{
+    (void)epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, loop->front->options.listen_fd, NULL);
+    loop->is_resting = true;
+}
+
+/* The front may become quiet at the same time, and has then removed the listener before. */
+static void listener_resume(struct front_loop *loop)
+{
+    loop->is_resting = listener_watch(loop) < 0;
+    if (atomic_load(&loop->front->is_quiet))
+        listener_rest(loop);
+}
+
 static void connections_accept(struct front_loop *loop)
 {
     for (int i = 0; i < EVENTS && !atomic_load(&loop->front->is_quiet); i++) {
@@ -505,6 +570,9 @@ static void connections_accept(struct front_loop *loop)
         int fd = accept4(loop->front->options.listen_fd, (struct sockaddr *)&address, &len,
                          SOCK_CLOEXEC | SOCK_NONBLOCK);
 
+        /* The listener stays readable if the connection cannot be taken. */
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
+            listener_rest(loop);
         if (fd < 0)
             return;
         connection_add(loop, fd, &address, len);
@@ -517,13 +585,21 @@ static void connections_accept(struct front_loop *loop)
 static void connections_sweep(struct front_loop *loop)
 {
     uint64_t now_ms = clock_ms();
+    bool is_due = loop->check_ms <= now_ms;
     struct front_connection *next;
 
     for (struct front_connection *each = loop->first; each; each = next) {
         next = each->next;
+        if (is_due)
+            connection_check(each, now_ms);
         if (each->is_dead || (each->stage != STAGE_OPEN && each->deadline_ms <= now_ms))
             connection_free(each);
     }
+    if (!is_due)
+        return;
+    loop->check_ms = now_ms + TICK_MS;
+    if (loop->is_resting && !atomic_load(&loop->front->is_quiet))
+        listener_resume(loop);
 }
 
 /* Returns false once the front stops. */
@@ -563,14 +639,13 @@ static void loop_main(void *argument)
 
 static int loop_start(struct front_loop *loop, struct tls_front *front)
 {
-    struct epoll_event listens = { .events = EPOLLIN | EPOLLEXCLUSIVE, .data.ptr = loop };
     struct epoll_event wakes = { .events = EPOLLIN, .data.ptr = front };
 
     loop->front = front;
     loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (loop->epoll_fd < 0 ||
         epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, front->wake_fd, &wakes) < 0 ||
-        epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, front->options.listen_fd, &listens) < 0)
+        listener_watch(loop) < 0)
         return -errno;
     return thread_start(&loop->thread, "holt-tls", loop_main, loop);
 }

@@ -1,6 +1,6 @@
 """The claims of tls_test: `tls.py CLAIM`. The daemon is at $port on loopback, its certificate in $cert; $pid is its
 process, $most the number of TLS connections that it allows."""
-import os, socket, ssl, subprocess, sys, time
+import os, resource, socket, ssl, subprocess, sys, time
 
 from api import equal
 
@@ -142,6 +142,88 @@ def a_client_that_does_not_read_holds_the_sender_back():
     assert resident() - before < 20 * 1024 * 1024, resident() - before
     for sock in socks:
         sock.close()
+    is_well()
+
+
+def queues(sock):
+    """The daemon's socket of this connection: whether it is open, and the bytes that our side has not read."""
+    def row(local, remote):
+        with open("/proc/net/tcp") as table:
+            for line in table:
+                fields = line.split()
+                if fields[1].endswith(f":{local:04X}") and fields[2].endswith(f":{remote:04X}"):
+                    sent, received = (int(number, 16) for number in fields[4].split(":"))
+                    return fields[9] != "0", sent, received
+        return False, 0, 0
+
+    own = sock.getsockname()[1]
+    is_open, sent, _ = row(PORT, own)
+    return is_open, sent + row(own, PORT)[2]
+
+
+def request_for(path, how):
+    return (f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {os.environ['token']}\r\n"
+            f"Connection: {how}\r\n\r\n").encode()
+
+
+def stuck():
+    """A connection whose last reply the server has sent and closed after, and the front cannot pass on: returns it and
+    the number of its replies."""
+    sock = CONTEXT.wrap_socket(connect(), server_hostname="localhost")
+    count, queued, now = 0, -1, 0
+    while now > queued:
+        queued = queues(sock)[1]
+        sock.sendall(request_for("/metrics", "keep-alive"))
+        count += 1
+        for _ in range(200):
+            now = queues(sock)[1]
+            if now > queued:
+                break
+            time.sleep(0.005)
+    sock.sendall(request_for("/healthz", "close"))
+    return sock, count + 1
+
+
+def a_client_that_never_reads_is_closed_after_the_server():
+    """One that reads slowly at the same time gets every reply."""
+    (silent, _), (slow, count) = stuck(), stuck()
+    data = b""
+    end = time.monotonic() + 150  # a bound for polling
+    while queues(silent)[0]:
+        assert time.monotonic() < end, "the connection is still open"
+        had = len(data)
+        while len(data) < had + 65536 and (more := slow.recv(16384)):
+            data += more
+        time.sleep(1)
+    time.sleep(3)
+    while more := slow.recv(65536):
+        data += more
+    equal(count, data.count(b"HTTP/1.1 200 "))
+    assert data.endswith(b"ok\n"), data[-100:]
+    is_well()
+
+
+def without_descriptors_the_daemon_rests():
+    def ticks():
+        used = 0
+        for task in os.listdir(f"/proc/{os.environ['pid']}/task"):
+            with open(f"/proc/{os.environ['pid']}/task/{task}/stat") as stat:
+                name, _, rest = stat.read().rpartition(")")
+                if name.endswith("(holt-tls"):
+                    used += int(rest.split()[11]) + int(rest.split()[12])
+        return used
+
+    pid = int(os.environ["pid"])
+    soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (8, hard))
+    try:
+        with connect():
+            before = ticks()
+            time.sleep(2)
+            used = ticks() - before
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+    assert used < os.sysconf("SC_CLK_TCK") // 5, used
     is_well()
 
 
