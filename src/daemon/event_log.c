@@ -54,8 +54,7 @@ int event_log_start(struct host *host, struct event_log **ret, struct err *err)
         .types =
             event_types_matching("storage.*") | event_types_matching("resource.*") |
             event_types_matching("sandbox.recovered") | event_types_matching("sandbox.failed") |
-            event_types_matching("sandbox.exhausted") |
-            event_types_matching("volume.unrecorded") |
+            event_types_matching("sandbox.exhausted") | event_types_matching("volume.unrecorded") |
             event_types_matching("registry.incomplete") | event_types_matching("volume.adopted"),
     };
     struct event_log *log = xcalloc(1, sizeof(*log));

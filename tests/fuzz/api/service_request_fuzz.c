@@ -218,7 +218,9 @@ static void refusal_check(const struct err *err)
 static void unary_check(const char *path, const json_t *object)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(REPLY_BYTES);
-    const struct call call = { .caller = &caller_root, .is_local = true, .connection_fd = -1, .out = &out };
+    const struct call call = {
+        .caller = &caller_root, .is_local = true, .connection_fd = -1, .out = &out
+    };
     struct err err = { 0 };
 
     if (route_find(path)->unary(&call, object, &err) < 0)
@@ -227,7 +229,9 @@ static void unary_check(const char *path, const json_t *object)
 
 static void stream_check(const char *path, const json_t *object)
 {
-    static const struct call call = { .caller = &caller_root, .is_local = true, .connection_fd = -1 };
+    static const struct call call = { .caller = &caller_root,
+                                      .is_local = true,
+                                      .connection_fd = -1 };
     struct stream *stream = NULL;
     struct err err = { 0 };
 
