@@ -15,11 +15,13 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/text/hex.h"
 #include "base/text/parse.h"
 
 #define DIRECTORY "tokens"
 #define OLD_FILE "tokens.json"
+#define NEW ".new" /* of a file that is being written */
 
 enum { FILE_BYTES_MAX = 16 * 1024, OLD_FILE_BYTES_MAX = 1024 * 1024 };
 
@@ -113,6 +115,19 @@ static int file_read(int dir_fd, const char *name, struct token_row *ret, struct
     return r < 0 ? err_wrap(err, "token %.16s in the state directory", name) : 0;
 }
 
+static bool is_id(const char *name)
+{
+    return strlen(name) == TOKEN_ID_LEN && strspn(name, "0123456789abcdef") == TOKEN_ID_LEN;
+}
+
+/* Returns whether a crash has left the file: a token that was never acknowledged. */
+static bool is_left_over(const char *name)
+{
+    return strlen(name) == TOKEN_ID_LEN + strlen(NEW) &&
+           strspn(name, "0123456789abcdef") == TOKEN_ID_LEN &&
+           strcmp(name + TOKEN_ID_LEN, NEW) == 0;
+}
+
 int token_files_read(int dir_fd, token_row_fn *each, void *context, struct err *err)
 {
     int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -123,18 +138,22 @@ int token_files_read(int dir_fd, token_row_fn *each, void *context, struct err *
         return err_sys(err, -errno, "list the tokens");
     while ((entry = readdir(dir))) {
         struct token_row row;
-        int r;
+        struct err damage = { 0 };
 
-        if (entry->d_name[0] == '.')
-            continue;
-        if (!is_handle(entry->d_name, TOKEN_ID_LEN)) { /* left by a crash: ID.new */
+        if (is_left_over(entry->d_name)) {
             (void)unlinkat(dir_fd, entry->d_name, 0);
             continue;
         }
-        r = file_read(dir_fd, entry->d_name, &row, err);
-        if (r < 0)
-            return r;
-        each(context, &row);
+        if (!is_id(entry->d_name))
+            continue;
+        /* A damaged token opens nothing; the others stay valid. */
+        if (file_read(dir_fd, entry->d_name, &row, &damage) < 0)
+            log_warn("ignored: %s", damage.msg);
+        else if (strcmp(row.info.id, entry->d_name) != 0)
+            log_warn("ignored: token %.16s in the state directory is a copy of %s", entry->d_name,
+                     row.info.id);
+        else
+            each(context, &row);
     }
     return 0;
 }

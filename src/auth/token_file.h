@@ -27,8 +27,8 @@ int token_dir_open(int state_fd, struct err *err);
 
 typedef void token_row_fn(void *context, const struct token_row *row);
 
-/* Passes every token to each(). Files that are not complete, which were never acknowledged, are
- * removed. */
+/* Passes every token to each(). Files that were never complete are removed; damaged ones are
+ * reported and stay. */
 int token_files_read(int dir_fd, token_row_fn *each, void *context, struct err *err);
 
 /* Moves the tokens of an old tokens.json into files of their own. Repeating it after a crash does

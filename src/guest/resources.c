@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -338,32 +339,40 @@ void resources_renew(struct resources *resources)
 
 void resources_ready(struct resources *resources)
 {
-    char events[1024];
+    char events[4096];
 
-    while (read(resources->watch.fd, events, sizeof(events)) > 0)
-        continue;
-    resources_renew(resources);
+    /* Once: programs that read all the time would keep this process here. */
+    if (read(resources->watch.fd, events, sizeof(events)) > 0)
+        resources_renew(resources);
 }
 
-/* Writes a result to the memory of the process. */
+/* Writes a result to the memory of the process, unless its call was interrupted: then the pid may
+ * be another program's. */
 static long result_give(const struct seccomp_notif *request, unsigned argument, void *data,
-                        size_t len)
+                        size_t len, int listener_fd)
 {
     const struct iovec from = { .iov_base = data, .iov_len = len };
     const struct iovec to = { .iov_base = (void *)(uintptr_t)request->data.args[argument],
                               .iov_len = len };
 
-    return syscall(SYS_process_vm_writev, request->pid, &from, 1, &to, 1, 0) == (long)len ? 0
-                                                                                          : -errno;
+    long n;
+
+    if (syscall(SYS_ioctl, listener_fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &request->id) < 0)
+        return -ESRCH;
+    n = syscall(SYS_process_vm_writev, request->pid, &from, 1, &to, 1, 0);
+    if (n < 0)
+        return -errno;
+    return n == (long)len ? 0 : -EFAULT;
 }
 
 /* Leaves the first CPUs of those that the process may run on. */
-static long affinity_answer(const struct resources *resources, const struct seccomp_notif *request)
+static long affinity_answer(const struct resources *resources, const struct seccomp_notif *request,
+                            int listener_fd)
 {
     static unsigned char mask[AFFINITY_BYTES];
     uint32_t left = cpus_shown(resources);
-    size_t size = request->data.args[1] < sizeof(mask) ? request->data.args[1] : sizeof(mask);
-    uint32_t pid = (uint32_t)request->data.args[0];
+    uint32_t pid = (uint32_t)request->data.args[0], wanted = (uint32_t)request->data.args[1];
+    size_t size = wanted < sizeof(mask) ? wanted : sizeof(mask);
     long r,
         n = syscall(SYS_sched_getaffinity, pid ? pid : request->pid, size, mask, SECCOMP_OWN_KEY);
 
@@ -377,11 +386,12 @@ static long affinity_answer(const struct resources *resources, const struct secc
         else
             left--;
     }
-    r = result_give(request, 2, mask, (size_t)n);
+    r = result_give(request, 2, mask, (size_t)n, listener_fd);
     return r < 0 ? r : n;
 }
 
-static long sysinfo_answer(struct resources *resources, const struct seccomp_notif *request)
+static long sysinfo_answer(struct resources *resources, const struct seccomp_notif *request,
+                           int listener_fd)
 {
     struct resource_state state;
     struct sysinfo info;
@@ -399,20 +409,20 @@ static long sysinfo_answer(struct resources *resources, const struct seccomp_not
     info.sharedram = state.shmem;
     info.bufferram = info.totalswap = info.freeswap = info.totalhigh = info.freehigh = 0;
     info.procs = (unsigned short)state.processes;
-    return result_give(request, 0, &info, sizeof(info));
+    return result_give(request, 0, &info, sizeof(info), listener_fd);
 }
 
 long resources_answer(struct resources *resources, const struct seccomp_notif *request,
-                      bool *ret_continue)
+                      int listener_fd, bool *ret_continue)
 {
     bool is_affinity = request->data.nr == SYS_sched_getaffinity;
     long r = -EPERM;
 
     *ret_continue = false;
     if (is_affinity && cpus_shown(resources))
-        r = affinity_answer(resources, request);
+        r = affinity_answer(resources, request, listener_fd);
     else if (!is_affinity && resources->limits.memory_bytes)
-        r = sysinfo_answer(resources, request);
+        r = sysinfo_answer(resources, request, listener_fd);
     /* The kernel does not let this process write to some programs, such as unreadable ones. */
     *ret_continue = r == -EPERM || r == -EACCES;
     return r;

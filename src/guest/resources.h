@@ -56,7 +56,7 @@ void resources_renew(struct resources *resources);
 /* Handles events of the watch. */
 void resources_ready(struct resources *resources);
 
-/* Answers sysinfo or sched_getaffinity of a process. Returns the result of the call or
- * -errno; *ret_continue says whether the kernel itself is to answer. */
+/* Answers sysinfo or sched_getaffinity of a process, which listener_fd has announced. Returns the
+ * result of the call or -errno; *ret_continue says whether the kernel itself is to answer. */
 long resources_answer(struct resources *resources, const struct seccomp_notif *request,
-                      bool *ret_continue);
+                      int listener_fd, bool *ret_continue);

@@ -299,9 +299,8 @@ void client_connection_extend(struct client_connection *client, uint64_t bytes)
 
 void client_connection_set_token(struct client_connection *client, const char *id)
 {
-    if (strcmp(client->token, id) == 0)
-        return;
     lock_scope(&client->limits->worker.lock);
+
     (void)snprintf(client->token, sizeof(client->token), "%s", id);
 }
 

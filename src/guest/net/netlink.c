@@ -136,7 +136,7 @@ void netlink_guard_ready(struct netlink_guard *guard, struct resources *resource
         if (r == 0)
             return;
     } else {
-        r = resources_answer(resources, &request, &is_kernels);
+        r = resources_answer(resources, &request, guard->watch.fd, &is_kernels);
     }
     reply.id = request.id;
     reply.flags = is_kernels ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0;

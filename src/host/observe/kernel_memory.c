@@ -21,14 +21,14 @@
 #include "kernel/sockets.h"
 
 enum {
-    SOCKETS_FEW = 16,           /* cannot hold more than 2 MiB each */
-    POLL_BYTES = 72,            /* of one entry of a list */
-    LOCK_BYTES = 192,           /* of a lock of a file */
-    INFO_LINES = 4,             /* of a descriptor, before its locks */
-    DIRECTORY_BYTES = 64 << 10, /* of an open directory, at least; it may have entries below */
-    DIRECTORY_FACTOR = 2,       /* of its size; the kernel keeps more than the names */
-    OTHER_BYTES = 1 << 10,      /* of a descriptor or thread */
-    LOOKS_MAX = 20000,          /* at descriptors and threads; more are not needed to find it */
+    SOCKETS_FEW = 16,          /* cannot hold more than 2 MiB each */
+    POLL_BYTES = 72,           /* of one entry of a list */
+    LOCK_BYTES = 192,          /* of a lock of a file */
+    INFO_LINES = 4,            /* of a descriptor, before its locks */
+    DIRECTORY_BYTES = 4 << 10, /* of an open directory, at least */
+    DIRECTORY_FACTOR = 2,      /* of its size; the kernel keeps more than the names */
+    OTHER_BYTES = 256,         /* of a descriptor or thread, whose memory is charged but for this */
+    LOOKS_MAX = 20000,         /* at descriptors and threads; more are not needed to find it */
     PROCESSES_BYTES_MAX = 1 << 20,
     PATH_BYTES = 64,
 };

@@ -292,6 +292,38 @@ static void a_file_that_is_damaged_is_not_overwritten(void)
     CHECK(unlink(path) == 0);
 }
 
+/* One damaged file must keep nobody else out; a copy must not outlive its token. */
+static void a_damaged_token_opens_nothing(void)
+{
+    static const char *const texts[] = { "", "{", "[]", "{\"id\":\"0000000a\",\"hash\":\"12\"}" };
+    const struct token_spec spec = { .owner = OWNER_ROOT, .role = ROLE_USER };
+    struct token_store *store = store_open();
+    cleanup_free struct token_info *list = NULL;
+    char secret[TOKEN_SECRET_SIZE];
+    struct token_info info;
+    size_t count;
+
+    create(store, &spec, &info, secret);
+    token_store_close(store);
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        cleanup_free char *name = xasprintf("tokens/0000000%zu", i);
+
+        file_put(name, texts[i]);
+    }
+    file_put("tokens/0000000b",
+             "{\"id\":\"00000001\",\"role\":\"user\",\"hash\":"
+             "\"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\"}");
+    file_put("tokens/0000000c.new", "");
+    file_put("tokens/notes.txt", "");
+    store = store_open();
+    CHECK(bearer(store, secret) == ROLE_USER && bearer(store, "abc") == ROLE_NONE);
+    token_store_list(store, &caller_root, &list, &count);
+    CHECK(count == 1);
+    CHECK(!file_exists("tokens/0000000c.new") && file_exists("tokens/notes.txt"));
+    token_store_close(store);
+    remove_all_tokens();
+}
+
 static void a_token_is_made_once_and_private(void)
 {
     char dir[] = "/tmp/holt-token-test-XXXXXX";
@@ -320,6 +352,7 @@ static void all(void)
     RUN(tokens_of_before_owners_are_roots);
     RUN(a_token_knows_its_owner_and_scope);
     RUN(a_file_that_is_damaged_is_not_overwritten);
+    RUN(a_damaged_token_opens_nothing);
     RUN(a_token_is_made_once_and_private);
     remove_all_tokens();
     CHECK(rmdir(state) == 0);
