@@ -11,6 +11,13 @@
 #include "kernel/cgroup/cgroup.h"
 #include "store/volume/volume.h"
 
+/* The kernel refuses a higher limit of processes (PID_MAX_LIMIT). A registry or a configuration can
+ * have one. */
+static uint32_t pids_with_own(uint32_t pids, uint32_t own)
+{
+    return pids > SANDBOX_PIDS_MAX - own ? SANDBOX_PIDS_MAX : pids + own;
+}
+
 int machine_set_limits(struct machine *machine, const struct sandbox_limits *limits,
                        struct err *err)
 {
@@ -21,7 +28,7 @@ int machine_set_limits(struct machine *machine, const struct sandbox_limits *lim
     machine->limit_files = limits->files;
     /* Holt's own processes in the machine do not count against the sandbox's limit. */
     if (values.pids)
-        values.pids += runtime_guest_own_processes(&machine->guest);
+        values.pids = pids_with_own(values.pids, runtime_guest_own_processes(&machine->guest));
 
     r = cgroup_set_limits(machine->host->cgroups, machine->guest.limits_group, &values, err);
     if (r == 0)
@@ -55,6 +62,19 @@ bool machine_leave_table(struct machine *machine)
     return was_there;
 }
 
+static int limits_check_most(const struct sandbox_limits *limits, struct err *err)
+{
+    if (limits->memory_bytes > SANDBOX_MEMORY_MAX)
+        return err_set(err, ERR_INVALID, "the memory limit must be at most %llu TiB",
+                       SANDBOX_MEMORY_MAX >> 40);
+    if (limits->cpu_millis > SANDBOX_CPUS_MAX * 1000)
+        return err_set(err, ERR_INVALID, "the CPU limit must be at most %d", SANDBOX_CPUS_MAX);
+    if (limits->pids > SANDBOX_PIDS_MAX)
+        return err_set(err, ERR_INVALID, "the limit of processes must be at most %d",
+                       SANDBOX_PIDS_MAX);
+    return 0;
+}
+
 int machine_check_limits(const struct sandbox_limits *limits, struct err *err)
 {
     enum { MEMORY_MIN = 4 << 20, CPU_MIN = 10, FILES_MIN = 64 };
@@ -66,7 +86,7 @@ int machine_check_limits(const struct sandbox_limits *limits, struct err *err)
         return err_set(err, ERR_INVALID, "the CPU limit must be at least 0.01");
     if (limits->files && limits->files < FILES_MIN)
         return err_set(err, ERR_INVALID, "the limit of descriptors must be at least %d", FILES_MIN);
-    return 0;
+    return limits_check_most(limits, err);
 }
 
 static void host_set_warm_template(struct host *host, const char *template)
