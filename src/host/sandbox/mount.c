@@ -88,8 +88,15 @@ static bool info_has_shared_volume(const struct sandbox_info *info, const char *
     return false;
 }
 
+static bool sandbox_has_shared_volume(const struct sandbox *sandbox, const char *shared_volume)
+{
+    return info_has_shared_volume(&sandbox->info, shared_volume) ||
+           (sandbox->reserved && info_has_shared_volume(sandbox->reserved, shared_volume));
+}
+
 /* A sandbox is in the table, with its mounts, from before it opens a shared volume until it is
- * gone. So a new sandbox either sees the removal or is seen by it. */
+ * gone. So a new sandbox either sees the removal or is seen by it; likewise a sandbox that gets
+ * other mounts. */
 int shared_volume_removal_begin(struct host *host, struct shared_volume_removal *removal,
                                 struct err *err)
 {
@@ -97,7 +104,7 @@ int shared_volume_removal_begin(struct host *host, struct shared_volume_removal 
 
     lock_take(&host->lock);
     for (const struct sandbox *each = host->sandboxes; r == 0 && each; each = each->next)
-        if (info_has_shared_volume(&each->info, removal->shared_volume))
+        if (sandbox_has_shared_volume(each, removal->shared_volume))
             r = err_set(err, ERR_BUSY, "the volume is mounted in sandbox '%s'", each->info.id);
     for (const struct shared_volume_removal *each = host->removals; r == 0 && each;
          each = each->next)
@@ -129,4 +136,33 @@ bool sandbox_mounts_are_being_removed(const struct host *host, const struct sand
         if (info_has_shared_volume(info, removal->shared_volume))
             return true;
     return false;
+}
+
+/* The volumes were found by name before they were reserved: a removal may have ended since. */
+int sandbox_mounts_reserve(struct sandbox *sandbox, const struct sandbox_info *info,
+                           struct err *err)
+{
+    struct host *host = sandbox->host;
+    bool is_being_removed;
+    int r = 0;
+
+    lock_take(&host->lock);
+    is_being_removed = sandbox_mounts_are_being_removed(host, info);
+    if (!is_being_removed)
+        sandbox->reserved = info;
+    lock_release(&host->lock);
+    if (is_being_removed)
+        return err_set(err, ERR_NOT_FOUND, "a volume for sandbox '%s' is being removed", info->id);
+    for (size_t i = 0; r == 0 && i < info->mount_count; i++)
+        r = shared_volume_check(host, info->mounts[i].shared_volume, err);
+    if (r < 0)
+        sandbox_mounts_release(sandbox);
+    return r;
+}
+
+void sandbox_mounts_release(struct sandbox *sandbox)
+{
+    lock_take(&sandbox->host->lock);
+    sandbox->reserved = NULL;
+    lock_release(&sandbox->host->lock);
 }

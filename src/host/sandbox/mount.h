@@ -7,6 +7,7 @@
 
 struct err;
 struct host;
+struct sandbox;
 struct sandbox_info;
 struct sandbox_mount;
 
@@ -35,3 +36,10 @@ void shared_volume_removal_end(struct host *host, struct shared_volume_removal *
 /* Returns whether one of the sandbox's volumes is being removed. The caller holds the host's
  * lock. */
 bool sandbox_mounts_are_being_removed(const struct host *host, const struct sandbox_info *info);
+
+/* Makes every removal of a volume of info fail until sandbox_mounts_release, or until info has been
+ * exchanged with the sandbox's own, which keeps its mounts meanwhile. ERR_NOT_FOUND if one of the
+ * volumes is gone or is being removed. The caller runs an operation. */
+int sandbox_mounts_reserve(struct sandbox *sandbox, const struct sandbox_info *info,
+                           struct err *err);
+void sandbox_mounts_release(struct sandbox *sandbox);

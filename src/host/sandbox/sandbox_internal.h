@@ -55,6 +55,7 @@ struct sandbox {
     struct sandbox *next;  /* in the host's table, like the next two; under the host's lock */
     struct sandbox **slot; /* the pointer to this one */
     struct sandbox *next_of_word[SANDBOX_WORDS]; /* in a chain of the index */
+    const struct sandbox_info *reserved; /* its mounts count as well; under the host's lock */
 
     struct lock lock; /* protects everything below */
     struct cond changed;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Changes properties of a sandbox: all that were asked for, or none.
  *
- * The change is made to a copy of the info. The name is reserved in the host's table and the limits
- * are applied first, because both can be refused; the registry records the copy; then the sandbox
- * gets it. */
+ * The change is made to a copy of the info. The name and the volumes are reserved in the host's
+ * table and the limits are applied first, because all can be refused; the registry records the
+ * copy; then the sandbox gets it. The old volumes stay the sandbox's until then: a failed change
+ * keeps them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,6 +153,7 @@ static void info_commit(struct sandbox *sandbox, struct sandbox_info *info,
     own->label_count = info->label_count;
     own->mounts = info->mounts;
     own->mount_count = info->mount_count;
+    sandbox->reserved = NULL; /* with the exchange: info is no longer what was reserved */
     own->limits = info->limits;
     own->idle_timeout_ms = info->idle_timeout_ms;
     own->idle_action = info->idle_action;
@@ -192,6 +194,22 @@ static int change_record(struct sandbox *sandbox, struct sandbox_info *info,
     return 0;
 }
 
+/* Reserves the new volumes, if there are any, and records the change. */
+static int change_apply(struct sandbox *sandbox, struct sandbox_info *info,
+                        const struct sandbox_change *change, struct err *err)
+{
+    int r = change->has_mounts ? sandbox_mounts_reserve(sandbox, info, err) : 0;
+
+    if (r < 0)
+        return r;
+    r = change_record(sandbox, info, change, err);
+    if (r < 0)
+        sandbox_mounts_release(sandbox);
+    else
+        info_commit(sandbox, info, change);
+    return r;
+}
+
 int sandbox_update(struct sandbox *sandbox, const struct sandbox_change *change, struct err *err)
 {
     cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
@@ -207,12 +225,10 @@ int sandbox_update(struct sandbox *sandbox, const struct sandbox_change *change,
     lock_release(&sandbox->lock);
     r = info_change(&info, change, err);
     if (r == 0)
-        r = change_record(sandbox, &info, change, err);
-    if (r == 0) {
-        info_commit(sandbox, &info, change);
+        r = change_apply(sandbox, &info, change, err);
+    if (r == 0)
         sandbox_event(sandbox, EVENT_SANDBOX_UPDATED,
                       json_pack("{s:s}", "name", change->name ? change->name : info.name));
-    }
     sandbox_finish(sandbox, state);
     return r;
 }

@@ -72,6 +72,13 @@ static int top_open(struct host *host, const char *id, int *ret_fd, struct err *
     return *ret_fd < 0 ? err_set(err, ERR_NOT_FOUND, "no volume '%s'", id) : 0;
 }
 
+int shared_volume_check(struct host *host, const char *id, struct err *err)
+{
+    cleanup_close int fd = -EBADF;
+
+    return top_open(host, id, &fd, err);
+}
+
 /* Opens the directory that contains a path, and returns the last name; "." for the top. */
 static int parent_open(int top_fd, const char *path, int *ret_fd, char ret_name[NAME_MAX + 1])
 {

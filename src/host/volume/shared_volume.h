@@ -34,6 +34,9 @@ struct shared_volume_file {
 /* Creates a volume, with the default quota of sandboxes if the storage supports quotas. */
 int shared_volume_create(struct host *host, const char *id, struct err *err);
 
+/* Returns ERR_NOT_FOUND unless the volume has its files. */
+int shared_volume_check(struct host *host, const char *id, struct err *err);
+
 /* Removes a volume. ERR_BUSY while a sandbox has it mounted. */
 int shared_volume_destroy(struct host *host, const char *id, struct err *err);
 

@@ -3,6 +3,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "host/sandbox/info.h"
+#include "host/sandbox/mount.h"
+#include "host/volume/named_volume.h"
+#include "host/volume/shared_volume.h"
 #include "kernel/host/host_world.h"
 
 /* The err of every operation. */
@@ -516,6 +520,114 @@ static void sandboxes_outlive_the_host(void)
     world_destroy(stopped);
 }
 
+static int mounts_update(struct sandbox *sandbox, const struct sandbox_mount *mount)
+{
+    const struct sandbox_change change = { .has_mounts = true,
+                                           .mounts = mount,
+                                           .mount_count = mount ? 1 : 0 };
+
+    return sandbox_update(sandbox, &change, &err);
+}
+
+/* The update finds the volume by name, and the removal begins or ends before the update goes on. */
+static void a_volume_that_is_removed_is_not_mounted(void)
+{
+    struct sandbox *sandbox = world_create("mounting");
+    struct sandbox_mount mount, kept;
+    struct shared_volume_removal removal = { .shared_volume = mount.shared_volume };
+    struct volume_info volume;
+
+    CHECK_OK(sandbox_stop(sandbox, &err), &err);
+    CHECK_OK(named_volume_create(world.host, "kept", &volume, &err), &err);
+    CHECK_OK(named_volume_mount(world.host, "kept", "/mnt", &kept, &err), &err);
+    CHECK_OK(mounts_update(sandbox, &kept), &err);
+    CHECK_OK(named_volume_create(world.host, "data", &volume, &err), &err);
+    CHECK_OK(named_volume_mount(world.host, "data", "/mnt", &mount, &err), &err);
+
+    CHECK_OK(shared_volume_removal_begin(world.host, &removal, &err), &err);
+    CHECK(mounts_update(sandbox, &mount) < 0 && err.kind == ERR_NOT_FOUND);
+    shared_volume_removal_end(world.host, &removal);
+    CHECK_OK(named_volume_remove(world.host, "data", &err), &err);
+    CHECK(mounts_update(sandbox, &mount) < 0 && err.kind == ERR_NOT_FOUND);
+
+    CHECK(named_volume_remove(world.host, "kept", &err) < 0 && err.kind == ERR_BUSY);
+    CHECK_OK(sandbox_start(sandbox, &err), &err);
+    world_destroy(sandbox);
+    CHECK_OK(named_volume_remove(world.host, "kept", &err), &err);
+}
+
+/* The removal begins while the update records the change: old and new volumes are in use. */
+static void a_volume_that_is_being_mounted_is_not_removed(void)
+{
+    struct sandbox *sandbox = world_create("mounting");
+    struct sandbox_mount kept, mount;
+    struct sandbox_info info = { .id = "x", .mounts = &mount, .mount_count = 1 };
+    struct volume_info volume;
+
+    CHECK_OK(sandbox_stop(sandbox, &err), &err);
+    CHECK_OK(named_volume_create(world.host, "kept", &volume, &err), &err);
+    CHECK_OK(named_volume_mount(world.host, "kept", "/mnt", &kept, &err), &err);
+    CHECK_OK(mounts_update(sandbox, &kept), &err);
+    CHECK_OK(named_volume_create(world.host, "data", &volume, &err), &err);
+    CHECK_OK(named_volume_mount(world.host, "data", "/mnt", &mount, &err), &err);
+
+    CHECK_OK(sandbox_mounts_reserve(sandbox, &info, &err), &err);
+    CHECK(named_volume_remove(world.host, "data", &err) < 0 && err.kind == ERR_BUSY);
+    CHECK(named_volume_remove(world.host, "kept", &err) < 0 && err.kind == ERR_BUSY);
+    sandbox_mounts_release(sandbox);
+
+    CHECK_OK(mounts_update(sandbox, &mount), &err);
+    CHECK_OK(named_volume_remove(world.host, "kept", &err), &err);
+    CHECK_OK(sandbox_start(sandbox, &err), &err);
+    CHECK_OK(sandbox_stop(sandbox, &err), &err);
+    CHECK_OK(mounts_update(sandbox, NULL), &err);
+    CHECK_OK(named_volume_remove(world.host, "data", &err), &err);
+    world_destroy(sandbox);
+}
+
+struct volume_race {
+    struct sandbox *sandbox;
+    int updated;
+};
+
+static void *update_race(void *argument)
+{
+    struct volume_race *volume_race = argument;
+    struct sandbox_mount mount;
+    struct sandbox_change change = { .has_mounts = true, .mounts = &mount, .mount_count = 1 };
+    struct err why = { 0 };
+
+    volume_race->updated = named_volume_mount(world.host, "data", "/mnt", &mount, &why);
+    if (volume_race->updated == 0)
+        volume_race->updated = sandbox_update(volume_race->sandbox, &change, &why);
+    return NULL;
+}
+
+static void of_a_mount_and_a_removal_one_succeeds(void)
+{
+    enum { ROUNDS = 20 };
+    struct volume_race volume_race = { .sandbox = world_create("mounting") };
+
+    CHECK_OK(sandbox_stop(volume_race.sandbox, &err), &err);
+    for (int i = 0; i < ROUNDS; i++) {
+        struct volume_info volume;
+        pthread_t thread;
+        int removed;
+
+        CHECK_OK(named_volume_create(world.host, "data", &volume, &err), &err);
+        CHECK(pthread_create(&thread, NULL, update_race, &volume_race) == 0);
+        removed = named_volume_remove(world.host, "data", &err);
+        CHECK(pthread_join(thread, NULL) == 0);
+        CHECK((removed == 0) == (volume_race.updated < 0), "(round %d: %d %d)", i, removed,
+              volume_race.updated);
+        CHECK_OK(mounts_update(volume_race.sandbox, NULL), &err);
+        if (removed < 0)
+            CHECK_OK(named_volume_remove(world.host, "data", &err), &err);
+    }
+    CHECK_OK(sandbox_start(volume_race.sandbox, &err), &err);
+    world_destroy(volume_race.sandbox);
+}
+
 static void all(void)
 {
     struct host_counts before = host_count();
@@ -538,6 +650,9 @@ static void all(void)
     RUN(a_key_stands_for_one_wish_until_its_sandbox_is_gone);
     RUN(a_key_does_not_hide_that_a_name_is_taken);
     RUN(sandboxes_outlive_the_host);
+    RUN(a_volume_that_is_removed_is_not_mounted);
+    RUN(a_volume_that_is_being_mounted_is_not_removed);
+    RUN(of_a_mount_and_a_removal_one_succeeds);
     world_close();
     CHECK(host_count().fds == before.fds);
     CHECK(host_count().mounts == before.mounts);
