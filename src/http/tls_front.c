@@ -161,6 +161,8 @@ static SSL_CTX *context_new(const struct tls *tls)
                                         SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                         SSL_MODE_RELEASE_BUFFERS);
     (void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    /* Earlier versions of libholt take a session ticket for a reply. */
+    (void)SSL_CTX_set_num_tickets(context, 0);
     SSL_CTX_set_alpn_select_cb(context, on_alpn, NULL);
     if (certificates_use(context, tls) == 0 && key_use(context, tls) == 0)
         return context;

@@ -144,8 +144,8 @@ bool link_is_quiet(struct link *link)
 {
     char byte;
 
-    if (link->session && tls_has_bytes(link->session))
-        return false;
+    if (link->session)
+        return tls_is_quiet(link->session);
     return recv(link->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 

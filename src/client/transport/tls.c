@@ -214,6 +214,23 @@ ssize_t tls_read(struct tls_session *session, void *data, size_t size, short *re
     return n;
 }
 
+bool tls_is_quiet(struct tls_session *session)
+{
+    short events;
+    ssize_t n;
+    char byte;
+    int r;
+
+    lock_take(&session->lock);
+    session->call->ERR_clear_error();
+    do {
+        r = session->call->SSL_peek(session->ssl, &byte, 1);
+        n = r > 0 ? r : advance(session, r, &events);
+    } while (r <= 0 && n > 0);
+    lock_release(&session->lock);
+    return n == -EAGAIN;
+}
+
 static ssize_t write_locked(struct tls_session *session, const void *data, size_t len)
 {
     int r;

@@ -28,5 +28,9 @@ void tls_session_free(struct tls_session *session);
 ssize_t tls_read(struct tls_session *session, void *data, size_t size, short *ret_events);
 ssize_t tls_write(struct tls_session *session, const void *data, size_t len, short *ret_events);
 
+/* Returns whether the peer has neither sent anything that tls_read would return nor closed. Does
+ * not wait. Records of TLS itself, such as session tickets, do not count. */
+bool tls_is_quiet(struct tls_session *session);
+
 /* Returns whether received bytes are buffered, which poll does not see. */
 bool tls_has_bytes(struct tls_session *session);
