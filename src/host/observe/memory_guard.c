@@ -35,9 +35,8 @@
 enum {
     ROUND_MS = 100,
     ROUND_NEAR_MS = 20,
-    ROUND_SHARE = 20,       /* a round takes one part in so many of the time */
-    OFFENCE_OF_MISSING = 4, /* a sandbox is to hold one part in so many of what is missing */
-    RELIEF_MS = 1000,       /* what a killed sandbox held is freed meanwhile */
+    ROUND_SHARE = 20, /* a round takes one part in so many of the time */
+    RELIEF_MS = 1000, /* what a killed sandbox held is freed meanwhile */
     SHARE_OF_LIMIT = 4,
     SHARE_OF_MACHINE = 64, /* a quarter of what TCP may have before the kernel slows it down */
     ROOM_MORE = 64,
@@ -169,9 +168,8 @@ static bool has_processes(struct machine *machine)
 }
 
 /* Ends the sandbox that holds most, unless that is little: then something else is the reason. */
-static void shortage_relieve(struct memory_guard *guard, uint64_t missing, uint64_t available)
+static void shortage_relieve(struct memory_guard *guard, uint64_t available)
 {
-    uint64_t offence = missing / OFFENCE_OF_MISSING;
     bool counts_locks = kernel_memory_has_locks(OFFENCE_MIN);
     const struct candidate *worst = NULL;
     struct err reason = { 0 };
@@ -185,7 +183,7 @@ static void shortage_relieve(struct memory_guard *guard, uint64_t missing, uint6
         if (!worst || candidate->bytes > worst->bytes)
             worst = candidate;
     }
-    if (worst && worst->bytes >= OFFENCE_MIN && worst->bytes >= offence) {
+    if (worst && worst->bytes >= OFFENCE_MIN) {
         (void)err_set(&reason, ERR_EXHAUSTED,
                       "resource_exhausted: kernel memory: the sandbox held about %" PRIu64
                       " MiB outside of its limit when the machine had %" PRIu64 " MiB left",
@@ -250,7 +248,7 @@ static uint64_t guard_round(struct memory_guard *guard)
     if (!is_short || guard->room == 0) /* the daemon may be started in a shortage */
         list_make_room(guard);
     if (is_short && began_ms >= guard->pause_until_ms)
-        shortage_relieve(guard, reserve - now.available, now.available);
+        shortage_relieve(guard, now.available);
     else if (!is_short && now.sockets > SHARE_MIN)
         shares_enforce(guard, now.total);
     took_ms = (clock_ms() - began_ms) * ROUND_SHARE;
