@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "base/caller.h"
+#include "base/access/caller.h"
 #include "wire/holt_v1.h"
 
 struct arena;

@@ -32,16 +32,25 @@ static struct msg_shell shell_message(const struct shell_info *info)
     };
 }
 
+/* Calls a function of the sandbox's shells that fills in the info of one. */
+static int shell_call(const struct call *call, const char *sandbox_id, const char *name,
+                      int (*function)(struct sandbox *, const char *, struct shell_info *,
+                                      struct err *),
+                      struct shell_info *ret, struct err *err)
+{
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    int r = sandbox_find(call->host, sandbox_id, &sandbox, err);
+
+    return r < 0 ? r : function(sandbox, name, ret, err);
+}
+
 int shell_service_open(const struct call *call, const struct msg_shell_open_request *request,
                        struct err *err)
 {
-    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
     struct shell_info info = { 0 };
     struct msg_shell shell;
-    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+    int r = shell_call(call, request->sandbox_id, request->name, shell_open, &info, err);
 
-    if (r == 0)
-        r = shell_open(sandbox, request->name, &info, err);
     if (r < 0)
         return r;
     shell = shell_message(&info);
@@ -51,13 +60,10 @@ int shell_service_open(const struct call *call, const struct msg_shell_open_requ
 int shell_service_get(const struct call *call, const struct msg_shell_get_request *request,
                       struct err *err)
 {
-    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
     struct shell_info info = { 0 };
     struct msg_shell shell;
-    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+    int r = shell_call(call, request->sandbox_id, request->name, shell_get, &info, err);
 
-    if (r == 0)
-        r = shell_get(sandbox, request->name, &info, err);
     if (r < 0)
         return r;
     shell = shell_message(&info);

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/caller.h"
+#include "base/access/caller.h"
 
 struct err;
 struct token_store;

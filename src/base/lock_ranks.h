@@ -17,7 +17,7 @@
     row(LOCK_FEED, "http/feed.c", "the lines that a stream's own thread has produced")             \
     row(LOCK_UPGRADED, "http/upgraded.c", "the connections that left HTTP")                           \
     row(LOCK_CONNECTION_LIMITS, "http/limits.c", "the connections, their deadlines and limits")    \
-    row(LOCK_TLS_FRONT, "http/tls_front.c", "the TLS connections that the server has")             \
+    row(LOCK_TLS_FRONT, "http/tls/front.c", "the TLS connections that the server has")             \
     row(LOCK_TOKEN_CHANGE, "auth/token_store.c", "a change of the token list and its file")        \
     row(LOCK_TOKENS, "auth/token_store.c", "the token list")                                       \
     row(LOCK_BUILD, "builder/build.c", "the state and log of one build")                           \

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/caller.h"
+#include "base/access/caller.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/thread.h"

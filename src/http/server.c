@@ -25,8 +25,8 @@
 #include "http/frontend.h"
 #include "http/limits.h"
 #include "http/listen.h"
-#include "http/tls.h"
-#include "http/tls_front.h"
+#include "http/tls/certificate.h"
+#include "http/tls/front.h"
 #include "http/upgraded.h"
 
 enum {

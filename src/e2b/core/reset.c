@@ -16,7 +16,7 @@
 #include "base/xalloc.h"
 #include "host/observe/event.h"
 #include "host/observe/event_ring.h"
-#include "http/tls_front.h"
+#include "http/tls/front.h"
 
 struct e2b_resets {
     struct host *host;

@@ -160,16 +160,21 @@ static int drop_mounts(struct registry *registry, const char *id, struct err *er
     return registry_run(registry, STATEMENT_DROP_MOUNTS, "record mounts", err);
 }
 
+/* Begins a transaction and puts the sandbox. */
+static int begin_with(struct registry *registry, const struct sandbox_info *info, struct err *err)
+{
+    int r = registry_begin(registry, err);
+
+    if (r >= 0)
+        r = labels_check(info, err);
+    return r >= 0 ? put_sandbox(registry, info, err) : r;
+}
+
 int registry_put_changed(struct registry *registry, const struct sandbox_info *info,
                          struct err *err)
 {
-    int r = labels_check(info, err);
+    int r = begin_with(registry, info, err);
 
-    if (r < 0)
-        return r;
-    r = registry_begin(registry, err);
-    if (r >= 0)
-        r = put_sandbox(registry, info, err);
     if (r >= 0)
         r = drop_mounts(registry, info->id, err);
     if (r >= 0)
@@ -216,13 +221,8 @@ int registry_put_expiry(struct registry *registry, const char *id, uint64_t expi
 int registry_put_snapshot(struct registry *registry, const struct sandbox_info *info,
                           const struct snapshot_info *snapshot, struct err *err)
 {
-    int r = labels_check(info, err);
+    int r = begin_with(registry, info, err);
 
-    if (r < 0)
-        return r;
-    r = registry_begin(registry, err);
-    if (r >= 0)
-        r = put_sandbox(registry, info, err);
     if (r >= 0)
         r = put_snapshot(registry, info->id, snapshot, err);
     return registry_end(registry, r, err);

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/label.h"
+#include "base/access/label.h"
 #include "host/core/limits.h"
 #include "host/volume/shared_volume.h"
 #include "runtime/runtime.h"

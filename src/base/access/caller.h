@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/label.h"
+#include "base/access/label.h"
 
 #define OWNER_ROOT "root" /* of the unix socket, of the main token and of the daemon itself */
 

@@ -41,7 +41,6 @@ void tls_front_quiesce(struct tls_front *front);
  * The server must have closed its sockets. Accepts NULL. */
 void tls_front_stop(struct tls_front *front);
 
-/* Resets the client's connection if fd is the server's socket of a front, and returns whether it
- * is.
+/* Resets the client's connection, if fd is the server's socket of a front. Returns whether it is.
  */
 bool tls_front_reset(int fd);

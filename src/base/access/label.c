@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/label.h"
+#include "base/access/label.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/caller.h"
+#include "base/access/caller.h"
 
 #include <string.h>
 
