@@ -90,7 +90,7 @@ json_t *e2b_sandbox_json(const struct e2b_request *request, const struct sandbox
     (void)e2b_id_from(info->id, id);
     return json_pack("{s:s, s:s, s:s*, s:s, s:s, s:o*, s:o, s:s?}", "sandboxID", id, "templateID",
                      template_of(info, metadata), "alias", e2b_metadata_text(metadata, "alias"),
-                     "clientID", "holt", "envdVersion", E2B_ENVD_VERSION, "envdAccessToken",
+                     "clientID", E2B_CLIENT_ID, "envdVersion", E2B_ENVD_VERSION, "envdAccessToken",
                      secret_json(request, metadata, "accessToken"), "trafficAccessToken",
                      traffic ? traffic : json_null(), "domain", domain_of(request, domain));
 }
@@ -138,7 +138,7 @@ json_t *e2b_listed_json(struct e2b_request *request, const struct sandbox_info *
     sandbox_limits_in_force(request->host, &info->limits, &limits);
     return json_pack("{s:s, s:s, s:s*, s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:s, s:s, s:o}",
                      "sandboxID", id, "templateID", template_of(info, metadata), "alias",
-                     e2b_metadata_text(metadata, "alias"), "clientID", "holt", "startedAt",
+                     e2b_metadata_text(metadata, "alias"), "clientID", E2B_CLIENT_ID, "startedAt",
                      e2b_time_json(info->created_ms), "endAt", e2b_time_json(end_of(info)),
                      "cpuCount", (json_int_t)((limits.cpu_millis + 999) / 1000), "memoryMB",
                      (json_int_t)(limits.memory_bytes / MIB), "diskSizeMB",

@@ -43,6 +43,15 @@ static size_t id_length(const char *text)
     return len < SANDBOX_ID_MAX ? len : 0;
 }
 
+/* Skips the client id that SDKs before 2.0 append to an id of a sandbox, as E2B does. */
+static const char *client_id_skip(const char *text)
+{
+    static const char suffix[] = "-" E2B_CLIENT_ID;
+    size_t len = strlen(suffix);
+
+    return strncmp(text, suffix, len) == 0 && !is_id_char(text[len]) ? text + len : text;
+}
+
 static bool port_parse(const char *text, size_t len, uint16_t *ret)
 {
     char digits[6];
@@ -61,15 +70,17 @@ static bool port_parse(const char *text, size_t len, uint16_t *ret)
 const char *e2b_host_parse(const char *host, uint16_t *ret_port, char ret_sandbox[SANDBOX_ID_MAX])
 {
     size_t digits = strspn(host, "0123456789"), len;
+    const char *rest;
 
     if (host[digits] != '-' || !port_parse(host, digits, ret_port))
         return NULL;
     host += digits + 1;
     len = id_length(host);
-    if (len == 0 || host[len] != '.')
+    rest = client_id_skip(host + len);
+    if (len == 0 || *rest != '.')
         return NULL;
     (void)snprintf(ret_sandbox, SANDBOX_ID_MAX, "%.*s", (int)len, host);
-    return host + len + 1;
+    return rest + 1;
 }
 
 static enum e2b_kind kind_of_port(uint16_t port)
@@ -80,6 +91,7 @@ static enum e2b_kind kind_of_port(uint16_t port)
 static bool target_by_header(const struct e2b_request_headers *headers, struct e2b_target *ret)
 {
     const char *id = headers->sandbox_header;
+    size_t len = id_length(id);
 
     ret->port = E2B_ENVD_PORT;
     if (headers->port_header &&
@@ -87,8 +99,8 @@ static bool target_by_header(const struct e2b_request_headers *headers, struct e
         return false;
     ret->kind = kind_of_port(ret->port);
     /* A malformed id stays empty, and is answered like an unknown one. */
-    if (id_length(id) == strlen(id))
-        (void)snprintf(ret->sandbox, sizeof(ret->sandbox), "%s", id);
+    if (*client_id_skip(id + len) == '\0')
+        (void)snprintf(ret->sandbox, sizeof(ret->sandbox), "%.*s", (int)len, id);
     return true;
 }
 
@@ -125,10 +137,14 @@ bool e2b_id_from(const char *holt, char ret[SANDBOX_ID_MAX])
 bool e2b_id_to(const char *e2b, char ret[SANDBOX_ID_MAX])
 {
     const char *rest = e2b + strlen(E2B_PREFIX);
+    size_t len;
 
-    if (strncmp(e2b, E2B_PREFIX, strlen(E2B_PREFIX)) != 0 || id_length(rest) == 0 ||
-        rest[id_length(rest)] != '\0' || strlen(rest) + strlen(HOLT_PREFIX) >= SANDBOX_ID_MAX)
+    if (strncmp(e2b, E2B_PREFIX, strlen(E2B_PREFIX)) != 0)
         return false;
-    (void)snprintf(ret, SANDBOX_ID_MAX, HOLT_PREFIX "%s", rest);
+    len = id_length(rest);
+    if (len == 0 || *client_id_skip(rest + len) != '\0' ||
+        len + strlen(HOLT_PREFIX) >= SANDBOX_ID_MAX)
+        return false;
+    (void)snprintf(ret, SANDBOX_ID_MAX, HOLT_PREFIX "%.*s", (int)len, rest);
     return true;
 }

@@ -33,6 +33,10 @@ struct e2b_request_headers {
 /* Finds the target. Returns false for a malformed port. */
 bool e2b_target_find(const struct e2b_request_headers *headers, struct e2b_target *ret);
 
+/* What replies call the id of the client. SDKs before 2.0 append it to the id of a sandbox, with a
+ * dash; the functions below accept and remove it. */
+#define E2B_CLIENT_ID "holt"
+
 /* Splits "3000-sb1234.example.org:80" into port, sandbox and our own name, "example.org:80".
  * Returns the name, or NULL if the host does not have this form. */
 const char *e2b_host_parse(const char *host, uint16_t *ret_port, char ret_sandbox[SANDBOX_ID_MAX]);

@@ -23,11 +23,16 @@
 static void ids_are_mapped_without_loss(void)
 {
     static const char *const bad_holt[] = { "", "sb", "sb-", "work", "sb-A", "sb-1.2", "xb-12" };
-    static const char *const bad_e2b[] = { "", "sb", "s", "sb-12", "SB12", "i123", "sb1/", "sb 1" };
+    static const char *const bad_e2b[] = {
+        "",     "sb",    "s",          "sb-12",      "SB12",    "i123",          "sb1/",
+        "sb 1", "sb12-", "sb12-holt1", "sb12-other", "sb-holt", "sb12-holt-holt"
+    };
     char there[SANDBOX_ID_MAX], back[SANDBOX_ID_MAX];
 
     CHECK(e2b_id_from("sb-0123456789abcdef", there) && e2b_id_to(there, back));
     CHECK_TEXT(there, "sb0123456789abcdef");
+    CHECK_TEXT(back, "sb-0123456789abcdef");
+    CHECK(e2b_id_to("sb0123456789abcdef-holt", back));
     CHECK_TEXT(back, "sb-0123456789abcdef");
     for (size_t i = 0; i < ARRAY_SIZE(bad_holt); i++)
         CHECK(!e2b_id_from(bad_holt[i], there), "%s", bad_holt[i]);
@@ -39,17 +44,35 @@ static void ids_are_mapped_without_loss(void)
 static void host_names_say_which_port_of_which_sandbox(void)
 {
     static const char *const bad[] = {
-        "",           "localhost",    "3000",
-        "3000-sb1",   "-sb1.x",       "0-sb1.x",
-        "65536-s.x",  "99999999-s.x", "3000-.x",
-        "3000-SB.x",  "3000--sb.x",   "3000-sb-1.x",
-        "a3000-sb.x", " 3000-sb1.x",  "3000-0123456789012345678901234567890123.x",
+        "",
+        "localhost",
+        "3000",
+        "3000-sb1",
+        "-sb1.x",
+        "0-sb1.x",
+        "65536-s.x",
+        "99999999-s.x",
+        "3000-.x",
+        "3000-SB.x",
+        "3000--sb.x",
+        "3000-sb-1.x",
+        "a3000-sb.x",
+        " 3000-sb1.x",
+        "3000-0123456789012345678901234567890123.x",
+        "3000-sb1-holt",
+        "3000-sb1-other.x",
+        "3000-sb1-holty.x",
+        "3000--holt.x",
     };
     char sandbox[SANDBOX_ID_MAX];
     uint16_t port = 0;
     const char *rest = e2b_host_parse("3000-sb12.sbx.test:3443", &port, sandbox);
 
     CHECK(rest && port == 3000);
+    CHECK_TEXT(rest, "sbx.test:3443");
+    CHECK_TEXT(sandbox, "sb12");
+    rest = e2b_host_parse("3001-sb12-holt.sbx.test:3443", &port, sandbox);
+    CHECK(rest && port == 3001);
     CHECK_TEXT(rest, "sbx.test:3443");
     CHECK_TEXT(sandbox, "sb12");
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
