@@ -261,6 +261,7 @@ struct holt_sandbox {
     /* From holt_sandbox_create: where its HTTP ports are served, with "<port>" for the number:
      * "<port>-sb0123.localhost:7070"; "": nowhere. */
     const char *address;
+    const bool *mounts_read_only; /* for each of mounts: whether it cannot be written to */
 };
 
 struct holt_sandbox_list {
@@ -288,7 +289,8 @@ struct holt_sandbox_options {
      * in progress. */
     const char *idempotency_key;
     unsigned needs;             /* for holt_env_create: HOLT_NEEDS_... flags */
-    const char *const *volumes; /* "name:/path", by name or id, ends with NULL */
+    const char *const *volumes; /* "name:/path" or "name:/path:ro" (read-only), by name or id; ends
+                                   with NULL */
     uint32_t files;             /* descriptors of one process */
 };
 

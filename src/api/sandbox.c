@@ -97,6 +97,7 @@ static int mounts_find(const struct call *call, const struct msg_volume_mount *m
 
         if (r < 0)
             return r;
+        mounts[i].is_read_only = mount->read_only;
     }
     *ret = mounts;
     return sandbox_mounts_check(mounts, count, err);

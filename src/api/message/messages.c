@@ -23,8 +23,8 @@ static const struct msg_volume_mount *mounts_message(const struct sandbox_info *
     struct msg_volume_mount *mounts = arena_take(arena, info->mount_count, sizeof(*mounts));
 
     for (size_t i = 0; i < info->mount_count; i++)
-        mounts[i] =
-            (struct msg_volume_mount){ info->mounts[i].shared_volume, info->mounts[i].path };
+        mounts[i] = (struct msg_volume_mount){ info->mounts[i].shared_volume, info->mounts[i].path,
+                                               info->mounts[i].is_read_only };
     return mounts;
 }
 

@@ -102,7 +102,7 @@ static const struct option_row rows[] = {
       OPTION_CALL(set_idle_timeout) },
     { "max-snapshots", 0, "NUMBER", "the number of turns to keep; 0: all",
       OPTION_CALL(set_max_snapshots) },
-    { "volume", 'v', "NAME:PATH", "replace the volumes of a stopped sandbox; may be repeated",
+    { "volume", 'v', "NAME:PATH[:ro]", "replace the volumes of a stopped sandbox; may be repeated",
       OPTION_CALL(set_volume) },
     { "no-volumes", 0, NULL, "remove all volumes of a stopped sandbox",
       OPTION_FLAG(struct update_options, request.sets_volumes) },

@@ -32,8 +32,8 @@ int words_add_volume(struct words *words, const char *text, struct err *err)
     size_t len = strcspn(text, ":");
 
     if (len == 0 || !text[len] || text[len + 1] != '/')
-        return err_set(err, ERR_INVALID, "--volume '%.100s' is not NAME:PATH like data:/mnt/data",
-                       text);
+        return err_set(err, ERR_INVALID,
+                       "--volume '%.100s' is not NAME:PATH[:ro] like data:/mnt/data", text);
     words_add(words, text);
     return 0;
 }

@@ -16,7 +16,7 @@ void words_add(struct words *words, const char *text);
 /* Adds the text of a --label; fails if it is not KEY=VALUE. */
 int words_add_label(struct words *words, const char *text, struct err *err);
 
-/* Adds the text of a --volume; fails if it is not NAME:PATH with an absolute path. */
+/* Adds the text of a --volume; fails if it is not NAME:PATH[:ro] with an absolute path. */
 int words_add_volume(struct words *words, const char *text, struct err *err);
 
 void words_done(struct words *words);

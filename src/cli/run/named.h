@@ -10,7 +10,7 @@
 struct run_named {
     struct run_options run;
     const char *name;
-    struct words volumes; /* "NAME:PATH" */
+    struct words volumes; /* "NAME:PATH[:ro]" */
     struct words ports;   /* "PORT" or "HOSTPORT:PORT" */
     bool is_detached;
 };

@@ -118,8 +118,8 @@ static int set_nothing(void *into, const char *value, struct err *err)
 /* The last two are for users of other tools, who type run --rm -it. */
 static const struct option_row habit_rows[] = {
     { "name", 0, "NAME", "a unique name of the sandbox", OPTION_TEXT(struct run_named, name) },
-    { "volume", 'v', "NAME:PATH", "a volume to mount at a path; may be repeated",
-      OPTION_CALL(set_volume) },
+    { "volume", 'v', "NAME:PATH[:ro]",
+      "a volume to mount at a path, with :ro read-only; may be repeated", OPTION_CALL(set_volume) },
     { "publish", 'p', "[HOSTPORT:]PORT", "forward a port of the sandbox; may be repeated",
       OPTION_CALL(set_port) },
     { "detach", 'd', NULL, "do not wait; print the id of the sandbox, which stays",

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -47,11 +48,16 @@ static void labels_fill(void *result, struct holt_sandbox *sandbox,
 static void mounts_fill(void *result, struct holt_sandbox *sandbox,
                         const struct msg_sandbox *message)
 {
-    struct holt_mount *mounts = result_part(result, message->volumes_count, sizeof(*mounts));
+    const size_t count = message->volumes_count;
+    struct holt_mount *mounts = result_part(result, count, sizeof(*mounts));
+    bool *read_only = result_part(result, count, sizeof(*read_only));
 
-    for (size_t i = 0; i < message->volumes_count; i++)
+    for (size_t i = 0; i < count; i++) {
         mounts[i] = (struct holt_mount){ message->volumes[i].volume, message->volumes[i].path };
+        read_only[i] = message->volumes[i].read_only;
+    }
     sandbox->mounts = mounts;
+    sandbox->mounts_read_only = read_only;
     sandbox->mount_count = message->volumes_count;
 }
 
@@ -107,21 +113,32 @@ static int list_fill(void *result, const struct msg_sandbox *messages, size_t co
     return 0;
 }
 
-/* Makes mounts of "name:/path" texts, which end with NULL. A name has no colon; the daemon refuses
+/* Splits "name:/path", "name:/path:ro" or "name:/path:rw". A name has no colon; the daemon refuses
  * a text without one. */
+static struct msg_volume_mount mount_make(const char *text, struct arena *arena)
+{
+    const size_t name_len = strcspn(text, ":");
+    const char *rest = text[name_len] ? text + name_len + 1 : "";
+    size_t path_len = strlen(rest);
+    bool is_read_only = path_len > 3 && strcmp(rest + path_len - 3, ":ro") == 0;
+    char *name = arena_take(arena, name_len + 1, 1), *path;
+
+    if (is_read_only || (path_len > 3 && strcmp(rest + path_len - 3, ":rw") == 0))
+        path_len -= 3;
+    path = arena_take(arena, path_len + 1, 1);
+    (void)snprintf(name, name_len + 1, "%s", text);
+    (void)snprintf(path, path_len + 1, "%s", rest);
+    return (struct msg_volume_mount){ name, path, is_read_only };
+}
+
+/* Makes mounts of texts that end with NULL. */
 static const struct msg_volume_mount *mounts_make(const char *const *texts, struct arena *arena)
 {
     const size_t count = request_count(texts);
     struct msg_volume_mount *mounts = arena_take(arena, count + 1, sizeof(*mounts));
 
-    for (size_t i = 0; i < count; i++) {
-        size_t len = strcspn(texts[i], ":");
-        char *volume = arena_take(arena, len + 1, 1);
-
-        memcpy(volume, texts[i], len);
-        mounts[i].volume = volume;
-        mounts[i].path = texts[i][len] ? texts[i] + len + 1 : "";
-    }
+    for (size_t i = 0; i < count; i++)
+        mounts[i] = mount_make(texts[i], arena);
     return mounts;
 }
 

@@ -80,7 +80,8 @@ struct row_field {
         ROW_TEXT,
         ROW_TEXT_OR_NULL, /* "" is stored as NULL, which a unique column may hold many times */
         ROW_U32,
-        ROW_U64, /* stored as a signed number with the same bits */
+        ROW_U64,  /* stored as a signed number with the same bits */
+        ROW_BOOL, /* 0 or 1 */
         ROW_STATE,
         ROW_ACTION,
         ROW_KIND,

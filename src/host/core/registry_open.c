@@ -23,7 +23,7 @@
 
 enum {
     APPLICATION_ID = 0x486f6c74,
-    SCHEMA_VERSION = 5,
+    SCHEMA_VERSION = 6,
     BUSY_MS = 2000,
     VALUE_BYTES_MAX = 64 << 10, /* far above any row of ours; rejects what others wrote */
     SQL_BYTES_MAX = 8 << 10,
@@ -108,9 +108,13 @@ static const char schema_4[] = "CREATE TABLE volumes ("
 
 static const char schema_5[] = "ALTER TABLE sandboxes ADD COLUMN files INTEGER NOT NULL DEFAULT 0;";
 
+/* Mounts of volumes that the sandbox cannot write to. */
+static const char schema_6[] =
+    "ALTER TABLE mounts ADD COLUMN read_only INTEGER NOT NULL DEFAULT 0;";
+
 /* The steps from each version to the next. Published steps never change. */
-static const char *const schema_steps[SCHEMA_VERSION] = { schema_1, schema_2, schema_3, schema_4,
-                                                          schema_5 };
+static const char *const schema_steps[SCHEMA_VERSION] = { schema_1, schema_2, schema_3,
+                                                          schema_4, schema_5, schema_6 };
 
 /* The missing statements name every field of a struct and are generated from its layout. */
 static const char *const statement_texts[STATEMENTS] = {
@@ -121,7 +125,8 @@ static const char *const statement_texts[STATEMENTS] = {
     [STATEMENT_ADD_LABEL] =
         "INSERT INTO labels (sandbox, position, key, value) VALUES (?1, ?2, ?3, ?4)",
     [STATEMENT_DROP_MOUNTS] = "DELETE FROM mounts WHERE sandbox = ?1",
-    [STATEMENT_ADD_MOUNT] = "INSERT INTO mounts (sandbox, path, depot) VALUES (?1, ?2, ?3)",
+    [STATEMENT_ADD_MOUNT] =
+        "INSERT INTO mounts (sandbox, path, depot, read_only) VALUES (?1, ?2, ?3, ?4)",
     [STATEMENT_PUT_METADATA] = ("INSERT INTO notes (sandbox, note) VALUES (?1, ?2)"
                                 " ON CONFLICT (sandbox) DO UPDATE SET note = excluded.note"),
     [STATEMENT_PUT_EXPIRY] =
@@ -146,7 +151,8 @@ static const char *const statement_texts[STATEMENTS] = {
                              " ON CONFLICT (template) DO UPDATE SET owner = excluded.owner"),
     [STATEMENT_DROP_OWNER] = "DELETE FROM template_owners WHERE template = ?1",
     [STATEMENT_GET_OWNER] = "SELECT owner FROM template_owners WHERE template = ?1",
-    [STATEMENT_LIST_MOUNTS] = "SELECT path, depot FROM mounts WHERE sandbox = ?1 ORDER BY path",
+    [STATEMENT_LIST_MOUNTS] =
+        "SELECT path, depot, read_only FROM mounts WHERE sandbox = ?1 ORDER BY path",
 };
 
 DEFINE_CLEANUP(registry_close, struct registry *);

@@ -51,6 +51,7 @@ static const struct row_field label_fields[] = {
 static const struct row_field mount_fields[] = {
     FIELD(sandbox_mount, ROW_TEXT, "path", path),
     FIELD(sandbox_mount, ROW_TEXT, "depot", shared_volume),
+    FIELD(sandbox_mount, ROW_BOOL, "read_only", is_read_only),
 };
 
 static const struct row_field volume_fields[] = {
@@ -120,6 +121,8 @@ static int bind_field(sqlite3_stmt *statement, int index, const struct row_field
         return sqlite3_bind_int64(statement, index, *(const uint32_t *)value);
     case ROW_U64:
         return sqlite3_bind_int64(statement, index, (sqlite3_int64) * (const uint64_t *)value);
+    case ROW_BOOL:
+        return sqlite3_bind_int64(statement, index, *(const bool *)value);
     case ROW_STATE:
         return bind_text(statement, index, sandbox_state_name(*(const enum sandbox_state *)value));
     case ROW_ACTION:
@@ -164,6 +167,16 @@ static bool read_u32(sqlite3_stmt *statement, int column, uint32_t *into)
     return true;
 }
 
+static bool read_bool(sqlite3_stmt *statement, int column, bool *into)
+{
+    sqlite3_int64 value = sqlite3_column_int64(statement, column);
+
+    if (value != 0 && value != 1)
+        return false;
+    *into = value == 1;
+    return true;
+}
+
 static bool read_field(sqlite3_stmt *statement, int column, const struct row_field *field,
                        void *into)
 {
@@ -183,6 +196,8 @@ static bool read_field(sqlite3_stmt *statement, int column, const struct row_fie
     case ROW_U64:
         *(uint64_t *)into = (uint64_t)sqlite3_column_int64(statement, column);
         return true;
+    case ROW_BOOL:
+        return read_bool(statement, column, into);
     case ROW_STATE:
         return read_text(statement, column, word, sizeof(word)) && sandbox_state_parse(word, into);
     case ROW_ACTION:

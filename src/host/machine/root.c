@@ -67,7 +67,7 @@ static int parts_add_volumes(struct root_parts *parts, struct machine *machine, 
         const struct sandbox_mount *mount = &files->mounts[i];
         int fd = -EBADF;
 
-        r = plain_mount(store, mount->shared_volume, userns_fd, &fd, err);
+        r = plain_mount(store, mount->shared_volume, userns_fd, mount->is_read_only, &fd, err);
         if (r < 0)
             return r;
         parts_add(parts, mount->path, fd);

@@ -51,6 +51,7 @@ bool sandbox_action_parse(const char *name, enum sandbox_action *ret);
 struct sandbox_mount {
     char shared_volume[SHARED_VOLUME_ID_MAX + 1];
     char path[MOUNT_PATH_MAX + 1];
+    bool is_read_only;
 };
 
 struct sandbox_info {

@@ -59,6 +59,7 @@ int sandbox_mount_init(struct sandbox_mount *mount, const char *shared_volume, c
         if (is_below(mount->path, reserved[i]))
             return err_set(err, ERR_INVALID, "a volume cannot be mounted in '%s'", reserved[i]);
     (void)snprintf(mount->shared_volume, sizeof(mount->shared_volume), "%s", shared_volume);
+    mount->is_read_only = false;
     return 0;
 }
 

@@ -11,8 +11,8 @@ struct sandbox;
 struct sandbox_info;
 struct sandbox_mount;
 
-/* Fills in a mount; redundant slashes are removed from its path. ERR_INVALID for a path that is
- * relative, contains "." or "..", is too long, or is below a mount of Holt. */
+/* Fills in a mount that can be written to; redundant slashes are removed from its path. ERR_INVALID
+ * for a path that is relative, contains "." or "..", is too long, or is below a mount of Holt. */
 int sandbox_mount_init(struct sandbox_mount *mount, const char *shared_volume, const char *path,
                        struct err *err);
 

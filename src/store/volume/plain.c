@@ -92,7 +92,8 @@ int plain_open(struct store *store, const char *id)
     return fd < 0 ? -errno : fd;
 }
 
-int plain_mount(struct store *store, const char *id, int userns_fd, int *ret_fd, struct err *err)
+int plain_mount(struct store *store, const char *id, int userns_fd, bool is_read_only, int *ret_fd,
+                struct err *err)
 {
     cleanup_close int dir_fd = plain_open(store, id);
     cleanup_close int mount_fd = dir_fd < 0 ? dir_fd : mount_clone(dir_fd, "", false);
@@ -101,7 +102,9 @@ int plain_mount(struct store *store, const char *id, int userns_fd, int *ret_fd,
     if (dir_fd == -ENOENT)
         return err_set(err, ERR_NOT_FOUND, "no tree '%s' in the storage", id);
     if (r == 0)
-        r = mount_set_attributes(mount_fd, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, false);
+        r = mount_set_attributes(
+            mount_fd, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (is_read_only ? MOUNT_ATTR_RDONLY : 0),
+            false);
     if (r < 0)
         return err_sys(err, r, "mount tree '%s'", id);
     *ret_fd = TAKE_FD(mount_fd);

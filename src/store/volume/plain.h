@@ -2,6 +2,7 @@
  * may mount at the same time. They are stored with the volumes and may have a quota. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct err;
@@ -16,12 +17,13 @@ int plain_create(struct store *store, const char *id, uint64_t quota_bytes, stru
 int plain_open(struct store *store, const char *id);
 
 /* Clones a detached mount, id-mapped so that owners in the user namespace are those on disk. It is
- * nosuid and nodev. */
-int plain_mount(struct store *store, const char *id, int userns_fd, int *ret_fd, struct err *err);
+ * nosuid and nodev, and read-only on request. */
+int plain_mount(struct store *store, const char *id, int userns_fd, bool is_read_only, int *ret_fd,
+                struct err *err);
 
-/* Deletes a tree. Returns 0, also if there is none, or -errno. */
 /* Calls each for the id of every plain tree that volume_each does not report. */
 int plain_each(struct store *store, int (*each)(void *context, const char *id), void *context,
                struct err *err);
 
+/* Deletes a tree. Returns 0, also if there is none, or -errno. */
 int plain_destroy(struct store *store, const char *id);

@@ -246,12 +246,17 @@ def volume_calls(call):
     call("volume again", "VolumeService/Create", name="data")
     call("volumes", "VolumeService/List")
     call("create with a volume", "SandboxService/Create", name="mounted", volumes=[{"volume": "data", "path": "/data"}])
+    call("create with a read-only volume", "SandboxService/Create", name="reading",
+         volumes=[{"volume": "data", "path": "/data", "readOnly": True}])
+    call("create with a volume that is read-only to a text", "SandboxService/Create",
+         volumes=[{"volume": "data", "path": "/data", "readOnly": "yes"}])
     call("create with no such volume", "SandboxService/Create", volumes=[{"volume": "none", "path": "/data"}])
     call("create with a volume and no path", "SandboxService/Create", volumes=[{"volume": "data"}])
     call("create with what is no volume", "SandboxService/Create", volumes=["data"])
     call("create with too many volumes", "SandboxService/Create", volumes=[{"volume": "data", "path": "/data"}] * 9)
     call("remove a volume in use", "VolumeService/Remove", volume="data")
     call("destroy mounted", "SandboxService/Destroy", sandboxId="mounted")
+    call("destroy reading", "SandboxService/Destroy", sandboxId="reading")
     call("remove a volume", "VolumeService/Remove", volume="data")
     call("remove no volume", "VolumeService/Remove", volume="data")
     call("adopt no volume", "VolumeService/Adopt", volume="nothing")

@@ -643,11 +643,15 @@ static void use_volumes(void)
     CHECK(writer->mount_count == 1);
     IS(writer->mounts[0].volume, volume->id);
     IS(writer->mounts[0].path, "/srv");
+    CHECK(!writer->mounts_read_only[0]);
     CHECK(holt_exec(holt, writer->id, &write, soon(), &result, &error) == 0);
     holt_free(result);
-    (void)snprintf(mount, sizeof(mount), "%s:/mnt/v", volume->id);
-    options.volumes = (const char *const[]){ mount, NULL };
+    (void)snprintf(mount, sizeof(mount), "%s:/mnt/v:ro", volume->id);
+    options.volumes = (const char *const[]){ mount, "shared:/mnt/odd:ro:rw", NULL };
     CHECK(holt_sandbox_create(holt, &options, soon(), &reader, &error) == 0);
+    CHECK(reader->mount_count == 2);
+    IS(reader->mounts[0].path, "/mnt/odd:ro");
+    CHECK(!reader->mounts_read_only[0] && reader->mounts_read_only[1]);
     CHECK(holt_exec(holt, reader->id, &command, soon(), &result, &error) == 0);
     IS(result->stdout_data, "seen");
     holt_free(result);

@@ -268,7 +268,7 @@ static void an_owner_of_a_template_is_kept_until_it_is_dropped(void)
 
 static void mounts_stay_until_their_sandbox_goes(void)
 {
-    struct sandbox_mount mounts[] = { { "vol1", "/a" }, { "vol2", "/a/b" } };
+    struct sandbox_mount mounts[] = { { "vol1", "/a", false }, { "vol2", "/a/b", true } };
     struct sandbox_info info = numbered(7);
     const struct sandbox_info *kept;
     struct err err = { 0 };
@@ -287,9 +287,34 @@ static void mounts_stay_until_their_sandbox_goes(void)
     CHECK_TEXT(kept->mounts[0].shared_volume, "vol1");
     CHECK_TEXT(kept->mounts[1].shared_volume, "vol2");
     CHECK_TEXT(kept->mounts[1].path, "/a/b");
+    CHECK(!kept->mounts[0].is_read_only && kept->mounts[1].is_read_only);
     CHECK(registry_remove(registry, info.id, &err) == 0, "%s", err.msg);
     put(&info);
     CHECK(list_one()->mount_count == 0);
+}
+
+static void mounts_of_an_older_registry_can_be_written_to(void)
+{
+    struct sandbox_mount mount = { "vol1", "/a", true };
+    struct sandbox_info info = numbered(7);
+    struct err err;
+
+    start_anew();
+    info.state = SANDBOX_CREATING;
+    info.mounts = &mount;
+    info.mount_count = 1;
+    put(&info);
+    stop();
+    change("ALTER TABLE mounts DROP COLUMN read_only; PRAGMA user_version = 5");
+    start();
+    CHECK(list_one()->mount_count == 1 && !list_one()->mounts[0].is_read_only);
+    stop();
+    start(); /* checks the pages and rows of the changed table */
+    CHECK_TEXT(list_one()->mounts[0].path, "/a");
+    stop();
+    change("UPDATE mounts SET read_only = 2");
+    err = open_refused();
+    CHECK(err.kind == ERR_INTERNAL && strstr(err.msg, "read_only"), "%s", err.msg);
 }
 
 static void a_note_stays_until_its_sandbox_goes(void)
@@ -716,6 +741,7 @@ static void all(void)
     RUN(volumes_are_found_by_id_and_by_name);
     RUN(an_owner_of_a_template_is_kept_until_it_is_dropped);
     RUN(mounts_stay_until_their_sandbox_goes);
+    RUN(mounts_of_an_older_registry_can_be_written_to);
     RUN(a_note_stays_until_its_sandbox_goes);
     RUN(an_older_registry_that_is_damaged_stays_as_it_is);
     RUN(the_database_of_another_program_is_refused);
