@@ -234,7 +234,7 @@ const struct command command_inspect = {
     .run = inspect_run,
 };
 
-/* --- pause, resume, stop, start, rm ----------------------------------------------------------- */
+/* --- pause, stop, start ----------------------------------------------------------- */
 
 #define SANDBOX_COMMAND(verb, call, what, table)                                                   \
     static int verb##_act(struct holt *holt, const char *sandbox, const char *operand,             \
@@ -261,8 +261,6 @@ const struct command command_inspect = {
 
 SANDBOX_COMMAND(pause, holt_sandbox_pause(holt, operand, HOLT_NO_DEADLINE, NULL, error),
                 "Freeze all processes of sandboxes", option_table_help);
-SANDBOX_COMMAND(resume, holt_sandbox_resume(holt, operand, HOLT_NO_DEADLINE, NULL, error),
-                "Resume paused sandboxes", option_table_help);
 SANDBOX_COMMAND(stop, holt_sandbox_stop(holt, operand, HOLT_NO_DEADLINE, NULL, error),
                 "End all processes of sandboxes and keep their files", option_table_help);
 SANDBOX_COMMAND(start, holt_sandbox_start(holt, operand, HOLT_NO_DEADLINE, NULL, error),

@@ -153,12 +153,16 @@ static const char *row_id(const void *result, size_t row)
     return ((const struct holt_shell_list *)result)->items[row]->name;
 }
 
-static void row_add(struct table *cells, const void *options, const void *result, size_t row)
+static const char *shell_id(const void *result, size_t row)
 {
-    const struct holt_shell *shell = ((const struct holt_shell_list *)result)->items[row];
+    (void)row;
+    return ((const struct holt_shell *)result)->name;
+}
+
+static void cells_add(struct table *cells, const struct holt_shell *shell)
+{
     bool has_process = *shell->process_id != '\0';
 
-    (void)options;
     table_add(cells, "%s", shell->name);
     table_add(cells, "%s", *shell->kind ? shell->kind : "-");
     table_add(cells, "%s", has_process ? shell->process_id : "-");
@@ -166,9 +170,23 @@ static void row_add(struct table *cells, const void *options, const void *result
     table_add(cells, "%" PRIu32, shell->waiting);
 }
 
+static void row_add(struct table *cells, const void *options, const void *result, size_t row)
+{
+    (void)options;
+    cells_add(cells, ((const struct holt_shell_list *)result)->items[row]);
+}
+
+static void shell_add(struct table *cells, const void *options, const void *result, size_t row)
+{
+    (void)options;
+    (void)row;
+    cells_add(cells, result);
+}
+
+static const char *const titles[] = { "NAME", "KIND", "PROCESS", "STATE", "WAITING" };
+
 static int shells_print(const struct output_options *options, const struct holt_shell_list *list)
 {
-    static const char *const titles[] = { "NAME", "KIND", "PROCESS", "STATE", "WAITING" };
     const struct listing listing = {
         .result = list,
         .field = "shells",
@@ -184,6 +202,24 @@ static int shells_print(const struct output_options *options, const struct holt_
     return listing_print(&listing, options);
 }
 
+/* One shell is an object in JSON, not a list. */
+static int shell_print(const struct output_options *options, const struct holt_shell *shell)
+{
+    const struct listing listing = {
+        .result = shell,
+        .field = "shell",
+        .count = 1,
+        .titles = titles,
+        .columns = ARRAY_SIZE(titles),
+        .right = 0x10,
+        .flexible = 0x1,
+        .id = shell_id,
+        .add = shell_add,
+    };
+
+    return listing_print(&listing, options);
+}
+
 static const struct option_row shells_rows[] = { OPTION_OUTPUT, OPTION_JSON, OPTION_QUIET_NAMES,
                                                  OPTION_HELP };
 
@@ -191,10 +227,11 @@ static const struct option_table shells_table = { shells_rows, ARRAY_SIZE(shells
 
 static int shells_run(int argc, char **argv)
 {
-    static const struct operands operands = { 1, 1, "an ID" };
+    static const struct operands operands = { 1, 2, "an ID and perhaps the name of one SHELL" };
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     struct output_options options = { .wants_json = false };
     cleanup_result struct holt_shell_list *list = NULL;
+    cleanup_result struct holt_shell *shell = NULL;
     struct holt_error error;
     int next, status;
 
@@ -203,6 +240,12 @@ static int shells_run(int argc, char **argv)
     if (!command_has_operands(&command_shells, &operands, argc - next) ||
         connection_open(&connection) < 0)
         return STATUS_HOLT;
+    if (next + 1 < argc) {
+        if (holt_shell_get(connection.holt, argv[next], argv[next + 1], HOLT_NO_DEADLINE, &shell,
+                           &error) < 0)
+            return report_holt_error(&error);
+        return shell_print(&options, shell);
+    }
     if (holt_shell_list(connection.holt, argv[next], HOLT_NO_DEADLINE, &list, &error) < 0)
         return report_holt_error(&error);
     return shells_print(&options, list);
@@ -211,8 +254,8 @@ static int shells_run(int argc, char **argv)
 const struct command command_shells = {
     .group = "Shells",
     .name = "shells",
-    .operands = "ID",
-    .summary = "List the shells of a sandbox",
+    .operands = "ID [SHELL]",
+    .summary = "List the shells of a sandbox, or show one",
     .options = &shells_table,
     .run = shells_run,
 };
