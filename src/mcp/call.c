@@ -14,7 +14,9 @@
 #include "http/limits.h"
 #include "mcp/message.h"
 #include "mcp/session.h"
+#include "mcp/stateless.h"
 #include "mcp/tools.h"
+#include "mcp/workspace.h"
 #include "toolbox/table.h"
 #include "toolbox/tool.h"
 
@@ -77,6 +79,25 @@ int mcp_call_request_parse(const json_t *params, struct mcp_call_request *ret,
     return meta_parse(json_object_get(params, "_meta"), ret, fault);
 }
 
+/* Calls without a session are cancelled by the end of their connection alone. Returns false when
+ * the call is cancelled. */
+static bool slot_begin(struct mcp_call *call)
+{
+    return !call->caller.session ||
+           mcp_session_begin(call->caller.session, &call->slot, call->call);
+}
+
+static int call_sandbox(struct mcp_call *call, struct err *err)
+{
+    const struct mcp_caller *caller = &call->caller;
+    int r;
+
+    if (caller->session)
+        return mcp_session_sandbox(caller->session, caller->may_wake, &call->sandbox, err);
+    r = mcp_workspace_sandbox(caller->workspace, caller->may_wake, &call->sandbox, err);
+    return r == 0 && caller->may_wake ? mcp_sandbox_wake(call->sandbox, err) : r;
+}
+
 static int begin(struct mcp_call *call, const struct mcp_call_request *request, struct err *err)
 {
     const struct tool_request wanted = {
@@ -92,10 +113,10 @@ static int begin(struct mcp_call *call, const struct mcp_call_request *request, 
     if (call->caller.is_read_only && !request->tool->is_read_only)
         return err_set(err, ERR_DENIED, "this client is read-only and cannot use %s",
                        request->tool->name);
-    r = mcp_session_sandbox(call->caller.session, call->caller.may_wake, &call->sandbox, err);
+    r = call_sandbox(call, err);
     if (r == 0)
         r = tool_open(call->sandbox, &wanted, call->caller.connection_fd, &call->call, err);
-    if (r == 0 && !mcp_session_begin(call->caller.session, &call->slot, call->call))
+    if (r == 0 && !slot_begin(call))
         r = err_set(err, ERR_CANCELED, "the call was cancelled");
     return r;
 }
@@ -109,9 +130,9 @@ struct mcp_call *mcp_call_new(const struct mcp_caller *caller, json_t *id,
     call->slot = (struct mcp_slot){ .id = json_incref(id), .connection_fd = caller->connection_fd };
     if (request->progress_token)
         call->progress_token = json_incref((json_t *)(uintptr_t)request->progress_token);
-    mcp_session_enter(caller->session, &call->slot);
-    call->is_failed = !mcp_session_begin(caller->session, &call->slot, NULL) ||
-                      begin(call, request, &call->err) < 0;
+    if (caller->session)
+        mcp_session_enter(caller->session, &call->slot);
+    call->is_failed = !slot_begin(call) || begin(call, request, &call->err) < 0;
     return call;
 }
 
@@ -152,12 +173,17 @@ static json_t *progress_json(struct mcp_call *call, const char *text, size_t len
 
 static bool is_cancelled(struct mcp_call *call)
 {
-    return !mcp_session_begin(call->caller.session, &call->slot, call->call);
+    return !slot_begin(call);
+}
+
+static json_t *reply_make(const struct mcp_call *call, json_t *reply)
+{
+    return call->caller.session ? reply : mcp_stateless_reply(reply);
 }
 
 static int fail(struct mcp_call *call, const struct err *why, json_t **ret)
 {
-    *ret = is_cancelled(call) ? NULL : mcp_failure_of(call->slot.id, why);
+    *ret = is_cancelled(call) ? NULL : reply_make(call, mcp_failure_of(call->slot.id, why));
     return 0;
 }
 
@@ -179,7 +205,7 @@ int mcp_call_next(struct mcp_call *call, json_t **ret, struct err *err)
     if (r < 0)
         return fail(call, err, ret);
     if (!is_cancelled(call))
-        *ret = mcp_result(call->slot.id, mcp_tool_result_json(event.result));
+        *ret = reply_make(call, mcp_result(call->slot.id, mcp_tool_result_json(event.result)));
     return 0;
 }
 
@@ -187,7 +213,8 @@ void mcp_call_free(struct mcp_call *call)
 {
     if (!call)
         return;
-    (void)mcp_session_leave(call->caller.session, &call->slot);
+    if (call->caller.session)
+        (void)mcp_session_leave(call->caller.session, &call->slot);
     tool_close(call->call);
     sandbox_unref(call->sandbox);
     json_decref(call->slot.id);

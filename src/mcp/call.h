@@ -11,6 +11,7 @@ struct mcp_call;
 struct mcp_fault;
 struct mcp_message;
 struct mcp_session;
+struct mcp_workspace;
 struct tool;
 
 /* The parameters; they point into the request. */
@@ -28,9 +29,10 @@ int mcp_call_request_parse(const json_t *params, struct mcp_call_request *ret,
 
 /* The caller. */
 struct mcp_caller {
-    struct mcp_session *session; /* must outlive the call */
-    bool is_read_only;           /* other tools are refused */
-    bool may_wake;               /* a sandbox may be made, started or resumed for it */
+    struct mcp_session *session;           /* must outlive the call; NULL: there are none */
+    const struct mcp_workspace *workspace; /* of a request without a session; until it has begun */
+    bool is_read_only;                     /* other tools are refused */
+    bool may_wake;                         /* a sandbox may be made, started or resumed for it */
     int connection_fd;
 };
 

@@ -18,20 +18,13 @@
 #include "mcp/call.h"
 #include "mcp/mcp.h"
 #include "mcp/message.h"
+#include "mcp/post.h"
 #include "mcp/reply.h"
 #include "mcp/session.h"
 
 enum {
     BATCH_MAX = 64,
     BATCH_BYTES = MCP_REPLY_MAX - BATCH_MAX * 1024, /* of results; refusals must fit too */
-};
-
-/* One request to /mcp. */
-struct mcp_post {
-    struct exchange *exchange;
-    unsigned char owner[MCP_OWNER_BYTES];
-    struct mcp_session *session; /* NULL: none yet */
-    bool is_broken;              /* the reading half of the connection was shut down */
 };
 
 _Static_assert((int)MCP_OWNER_BYTES == (int)SHA256_DIGEST_LENGTH, "an owner is a hash");
@@ -47,17 +40,17 @@ static void owner_find(struct mcp_post *post)
         (void)SHA256((const unsigned char *)token + 1, strlen(token + 1), post->owner);
 }
 
-static bool is_read_only(const struct mcp_post *post)
+bool mcp_post_is_read_only(const struct mcp_post *post)
 {
-    return !caller_may_change(&post->exchange->caller) ||
+    return !caller_may_change(&post->exchange->caller) || post->wants_read_only ||
            (post->session && mcp_session_is_read_only(post->session));
 }
 
-static enum MHD_Result answer(const struct mcp_post *post, unsigned status, json_t *body)
+enum MHD_Result mcp_post_answer(const struct mcp_post *post, unsigned status, json_t *body)
 {
     const struct mcp_reply reply = {
         .status = status,
-        .body = body,
+        .body = post->is_stateless && body ? mcp_stateless_reply(body) : body,
         .session = post->session ? mcp_session_id(post->session) : NULL,
         .is_last = post->is_broken,
     };
@@ -65,10 +58,10 @@ static enum MHD_Result answer(const struct mcp_post *post, unsigned status, json
     return mcp_reply_send(post->exchange->connection, post->exchange->client, &reply);
 }
 
-static enum MHD_Result refuse(const struct mcp_post *post, unsigned status, json_t *id,
-                              const struct mcp_fault *fault)
+enum MHD_Result mcp_post_refuse(const struct mcp_post *post, unsigned status, json_t *id,
+                                const struct mcp_fault *fault)
 {
-    return answer(post, status, mcp_failure(id, fault));
+    return mcp_post_answer(post, status, mcp_failure(id, fault));
 }
 
 static enum MHD_Result refuse_text(const struct mcp_post *post, unsigned status, const char *text)
@@ -76,21 +69,15 @@ static enum MHD_Result refuse_text(const struct mcp_post *post, unsigned status,
     struct mcp_fault fault;
 
     (void)mcp_fault(&fault, MCP_REFUSED, "%s", text);
-    return refuse(post, status, NULL, &fault);
+    return mcp_post_refuse(post, status, NULL, &fault);
 }
 
 /* --- sessions --------------------------------------------------------------------------------- */
 
-struct query {
-    struct mcp_session_spec spec;
-    struct mcp_fault fault;
-    bool is_wrong;
-};
-
 static enum MHD_Result query_field_read(void *context, enum MHD_ValueKind kind, const char *name,
                                         const char *value)
 {
-    struct query *query = context;
+    struct mcp_query *query = context;
     const char *text = value ? value : "";
 
     (void)kind;
@@ -98,6 +85,8 @@ static enum MHD_Result query_field_read(void *context, enum MHD_ValueKind kind, 
         query->spec.sandbox = text;
     else if (strcmp(name, "template") == 0 && is_name(text))
         query->spec.template = text;
+    else if (strcmp(name, "workspace") == 0 && is_handle(text, SANDBOX_NAME_MAX))
+        query->workspace = text;
     else if (strcmp(name, "read-only") == 0 && strcmp(text, "true") == 0)
         query->spec.is_read_only = true;
     else
@@ -105,13 +94,14 @@ static enum MHD_Result query_field_read(void *context, enum MHD_ValueKind kind, 
     return query->is_wrong ? MHD_NO : MHD_YES;
 }
 
-static int query_read(const struct mcp_post *post, struct query *ret)
+int mcp_query_read(const struct mcp_post *post, struct mcp_query *ret)
 {
     (void)MHD_get_connection_values(post->exchange->connection, MHD_GET_ARGUMENT_KIND,
                                     query_field_read, ret);
     if (ret->is_wrong)
         return mcp_fault(&ret->fault, MCP_INVALID_PARAMS,
-                         "/mcp takes ?sandbox=ID, ?template=NAME and read-only=true");
+                         "/mcp takes ?sandbox=ID, ?template=NAME, ?workspace=NAME and "
+                         "read-only=true");
     if (ret->spec.sandbox && ret->spec.template)
         return mcp_fault(&ret->fault, MCP_INVALID_PARAMS,
                          "/mcp takes a sandbox or a template, not both");
@@ -121,20 +111,21 @@ static int query_read(const struct mcp_post *post, struct query *ret)
 static enum MHD_Result initialize(struct mcp_post *post, const struct mcp_message *message)
 {
     cleanup_json json_t *result = NULL;
-    struct query query = { .is_wrong = false };
+    struct mcp_query query = { .is_wrong = false };
     const char *version = NULL;
     struct err err = { 0 };
 
-    if (query_read(post, &query) < 0)
-        return refuse(post, MHD_HTTP_BAD_REQUEST, message->id, &query.fault);
+    if (mcp_query_read(post, &query) < 0)
+        return mcp_post_refuse(post, MHD_HTTP_BAD_REQUEST, message->id, &query.fault);
     result = mcp_initialize(message->params, &version, &query.fault);
     if (!result)
-        return refuse(post, MHD_HTTP_OK, message->id, &query.fault);
+        return mcp_post_refuse(post, MHD_HTTP_OK, message->id, &query.fault);
     memcpy(query.spec.owner, post->owner, sizeof(query.spec.owner));
     query.spec.may_batch = mcp_version_has_batches(version);
     if (mcp_session_open(post->exchange->frontend->context, &query.spec, &post->session, &err) < 0)
-        return answer(post, err_kind_row(err.kind)->http_status, mcp_failure_of(message->id, &err));
-    return answer(post, MHD_HTTP_OK, mcp_result(message->id, TAKE_PTR(result)));
+        return mcp_post_answer(post, err_kind_row(err.kind)->http_status,
+                               mcp_failure_of(message->id, &err));
+    return mcp_post_answer(post, MHD_HTTP_OK, mcp_result(message->id, TAKE_PTR(result)));
 }
 
 /* 0, or the status to refuse with. */
@@ -162,20 +153,23 @@ static enum MHD_Result session_delete(struct mcp_post *post)
     unsigned status = session_find(post, &fault);
 
     if (status != 0)
-        return refuse(post, status, NULL, &fault);
+        return mcp_post_refuse(post, status, NULL, &fault);
     if (mcp_session_end(post->session, &err) < 0)
-        return answer(post, err_kind_row(err.kind)->http_status, mcp_failure_of(NULL, &err));
-    return answer(post, MHD_HTTP_OK, NULL);
+        return mcp_post_answer(post, err_kind_row(err.kind)->http_status,
+                               mcp_failure_of(NULL, &err));
+    return mcp_post_answer(post, MHD_HTTP_OK, NULL);
 }
 
 /* --- messages --------------------------------------------------------------------------------- */
 
 static struct mcp_call *call_begin(const struct mcp_post *post, json_t *id,
-                                   const struct mcp_call_request *request)
+                                   const struct mcp_call_request *request,
+                                   const struct mcp_workspace *workspace)
 {
     const struct mcp_caller caller = {
         .session = post->session,
-        .is_read_only = is_read_only(post),
+        .workspace = workspace,
+        .is_read_only = mcp_post_is_read_only(post),
         .may_wake = caller_may_change(&post->exchange->caller),
         .connection_fd = post->exchange->connection_fd,
     };
@@ -200,7 +194,7 @@ static int call_next(struct mcp_post *post, struct mcp_call *call, json_t *id, j
 /* However long it takes. */
 static json_t *call_wait(struct mcp_post *post, json_t *id, const struct mcp_call_request *request)
 {
-    struct mcp_call *call = call_begin(post, id, request);
+    struct mcp_call *call = call_begin(post, id, request, NULL);
     json_t *reply = NULL;
 
     while (call_next(post, call, id, &reply) > 0)
@@ -234,7 +228,7 @@ static json_t *message_answer(struct mcp_post *post, const struct mcp_message *m
         return NULL;
     }
     if (!is_tool_call(message))
-        result = mcp_answer(message, is_read_only(post), &fault);
+        result = mcp_answer(message, mcp_post_is_read_only(post), &fault);
     else if (mcp_call_request_parse(message->params, &request, &fault) == 0)
         return call_wait(post, message->id, &request);
     return result ? mcp_result(message->id, result) : mcp_failure(message->id, &fault);
@@ -292,18 +286,17 @@ static enum MHD_Result batch_take(struct mcp_post *post, const json_t *batch)
     else if (status == 0)
         answers = batch_answer(post, batch);
     if (!answers)
-        return refuse(post, status ? status : MHD_HTTP_BAD_REQUEST, NULL, &fault);
+        return mcp_post_refuse(post, status ? status : MHD_HTTP_BAD_REQUEST, NULL, &fault);
     if (json_array_size(answers) == 0)
-        return answer(post, MHD_HTTP_ACCEPTED, NULL);
-    return answer(post, MHD_HTTP_OK, TAKE_PTR(answers));
+        return mcp_post_answer(post, MHD_HTTP_ACCEPTED, NULL);
+    return mcp_post_answer(post, MHD_HTTP_OK, TAKE_PTR(answers));
 }
 
-/* Replies with a stream if progress was requested, or if the call takes so long that the connection
- * would look dead. */
-static enum MHD_Result call_answer(struct mcp_post *post, json_t *id,
-                                   const struct mcp_call_request *request)
+enum MHD_Result mcp_post_call(struct mcp_post *post, json_t *id,
+                              const struct mcp_call_request *request,
+                              const struct mcp_workspace *workspace)
 {
-    struct mcp_call *call = call_begin(post, id, request);
+    struct mcp_call *call = call_begin(post, id, request, workspace);
     struct mcp_stream stream = { .exchange = post->exchange, .call = call, .id = id };
     json_t *reply = NULL;
     int r = 1;
@@ -312,7 +305,7 @@ static enum MHD_Result call_answer(struct mcp_post *post, json_t *id,
         r = call_next(post, call, id, &reply);
     if (r <= 0) {
         mcp_call_free(call);
-        return answer(post, reply ? MHD_HTTP_OK : MHD_HTTP_ACCEPTED, reply);
+        return mcp_post_answer(post, reply ? MHD_HTTP_OK : MHD_HTTP_ACCEPTED, reply);
     }
     stream.session = TAKE_PTR(post->session);
     return mcp_stream_send(post->exchange->connection, &stream);
@@ -329,11 +322,11 @@ static enum MHD_Result message_take(struct mcp_post *post, const struct mcp_mess
         return initialize(post, message);
     status = session_find(post, &fault);
     if (status != 0)
-        return refuse(post, status, message->id, &fault);
+        return mcp_post_refuse(post, status, message->id, &fault);
     if (is_tool_call(message) && mcp_call_request_parse(message->params, &request, &fault) == 0)
-        return call_answer(post, message->id, &request);
+        return mcp_post_call(post, message->id, &request, NULL);
     reply = message_answer(post, message);
-    return answer(post, reply ? MHD_HTTP_OK : MHD_HTTP_ACCEPTED, reply);
+    return mcp_post_answer(post, reply ? MHD_HTTP_OK : MHD_HTTP_ACCEPTED, reply);
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -346,7 +339,6 @@ static bool accepts(const char *accept, const char *type)
 /* 0, or the status to refuse with. */
 static unsigned headers_check(const struct mcp_post *post, const char **ret_why)
 {
-    const char *version = exchange_header(post->exchange, "MCP-Protocol-Version");
     const char *accept = exchange_header(post->exchange, MHD_HTTP_HEADER_ACCEPT);
 
     *ret_why = "the content type must be " CONNECT_UNARY_TYPE;
@@ -356,15 +348,37 @@ static unsigned headers_check(const struct mcp_post *post, const char **ret_why)
     *ret_why = "the client must accept " CONNECT_UNARY_TYPE " and " MCP_STREAM_TYPE;
     if (!accepts(accept, CONNECT_UNARY_TYPE) || !accepts(accept, MCP_STREAM_TYPE))
         return MHD_HTTP_NOT_ACCEPTABLE;
-    *ret_why = "this MCP-Protocol-Version is not known here";
-    return version && !mcp_knows_version(version) ? MHD_HTTP_BAD_REQUEST : 0;
+    return 0;
+}
+
+/* A message says itself, or in a header, whether its revision has sessions. */
+static enum MHD_Result body_take(struct mcp_post *post, const json_t *value)
+{
+    const char *version = exchange_header(post->exchange, "MCP-Protocol-Version");
+    struct mcp_message message = { .id = NULL };
+    struct mcp_fault fault;
+
+    post->is_stateless = mcp_is_stateless(value, version);
+    if (json_is_array(value) && post->is_stateless) {
+        (void)mcp_fault(&fault, MCP_INVALID_REQUEST,
+                        "a batch is not part of revision " MCP_STATELESS_VERSION);
+        return mcp_post_refuse(post, MHD_HTTP_BAD_REQUEST, NULL, &fault);
+    }
+    if (!json_is_array(value) && mcp_message_read(value, &message, &fault) < 0)
+        return mcp_post_refuse(post, MHD_HTTP_BAD_REQUEST, message.id, &fault);
+    if (post->is_stateless)
+        return mcp_stateless_take(post, &message);
+    if (version && !mcp_knows_version(version)) {
+        (void)mcp_fault_version(&fault, version);
+        return mcp_post_refuse(post, MHD_HTTP_BAD_REQUEST, message.id, &fault);
+    }
+    return json_is_array(value) ? batch_take(post, value) : message_take(post, &message);
 }
 
 static enum MHD_Result post_take(struct mcp_post *post)
 {
     struct exchange *exchange = post->exchange;
     cleanup_json json_t *value = NULL;
-    struct mcp_message message;
     struct mcp_fault fault;
     struct err err = { 0 };
     const char *why;
@@ -376,16 +390,12 @@ static enum MHD_Result post_take(struct mcp_post *post)
         return refuse_text(post, MHD_HTTP_CONTENT_TOO_LARGE, exchange->err.msg);
     if (exchange_is_stopped(exchange, &err)) {
         post->is_broken = true;
-        return answer(post, MHD_HTTP_SERVICE_UNAVAILABLE, mcp_failure_of(NULL, &err));
+        return mcp_post_answer(post, MHD_HTTP_SERVICE_UNAVAILABLE, mcp_failure_of(NULL, &err));
     }
     if (mcp_parse(exchange->body.data ? exchange->body.data : "", exchange->body.len, &value,
                   &fault) < 0)
-        return refuse(post, MHD_HTTP_BAD_REQUEST, NULL, &fault);
-    if (json_is_array(value))
-        return batch_take(post, value);
-    if (mcp_message_read(value, &message, &fault) < 0)
-        return refuse(post, MHD_HTTP_BAD_REQUEST, message.id, &fault);
-    return message_take(post, &message);
+        return mcp_post_refuse(post, MHD_HTTP_BAD_REQUEST, NULL, &fault);
+    return body_take(post, value);
 }
 
 static bool mcp_owns(const char *path, const char *verb)

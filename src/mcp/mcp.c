@@ -5,9 +5,10 @@
 
 #include "base/cleanup.h"
 #include "mcp/message.h"
+#include "mcp/stateless.h"
 #include "mcp/tools.h"
 
-/* The latest first. */
+/* Those with sessions, the latest first. */
 static const char *const versions[] = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" };
 
 static const char instructions[] =
@@ -24,7 +25,21 @@ bool mcp_knows_version(const char *version)
     for (size_t i = 0; i < ARRAY_SIZE(versions); i++)
         if (strcmp(versions[i], version) == 0)
             return true;
-    return false;
+    return strcmp(MCP_STATELESS_VERSION, version) == 0;
+}
+
+json_t *mcp_versions_json(void)
+{
+    json_t *list = json_pack("[s]", MCP_STATELESS_VERSION);
+
+    for (size_t i = 0; list && i < ARRAY_SIZE(versions); i++)
+        (void)json_array_append_new(list, json_string(versions[i]));
+    return list;
+}
+
+const char *mcp_instructions(void)
+{
+    return instructions;
 }
 
 bool mcp_version_has_batches(const char *version)
@@ -50,7 +65,7 @@ json_t *mcp_initialize(const json_t *params, const char **ret_version, struct mc
 }
 
 /* All tools are on the first page, so no cursor was ever given out. */
-static json_t *tools_list(const json_t *params, bool is_read_only, struct mcp_fault *fault)
+json_t *mcp_tools_list(const json_t *params, bool is_read_only, struct mcp_fault *fault)
 {
     if (json_object_get(params, "cursor")) {
         (void)mcp_fault(fault, MCP_INVALID_PARAMS, "no such cursor: there is one page");
@@ -65,7 +80,7 @@ json_t *mcp_answer(const struct mcp_message *message, bool is_read_only, struct 
     if (strcmp(message->method, "ping") == 0)
         return json_object();
     if (strcmp(message->method, "tools/list") == 0)
-        return tools_list(message->params, is_read_only, fault);
+        return mcp_tools_list(message->params, is_read_only, fault);
     (void)mcp_fault(fault, MCP_NO_METHOD, "there is no method '%.64s'", message->method);
     return NULL;
 }

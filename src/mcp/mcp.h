@@ -7,6 +7,15 @@
 struct mcp_message;
 struct mcp_fault;
 
+/* All revisions that we speak, the latest first; NULL: no memory. */
+json_t *mcp_versions_json(void);
+
+/* What a model should know about the tools as a whole. */
+const char *mcp_instructions(void);
+
+/* The result of tools/list; NULL with fault set. */
+json_t *mcp_tools_list(const json_t *params, bool is_read_only, struct mcp_fault *fault);
+
 /* A revision of the protocol that we speak. */
 bool mcp_knows_version(const char *version);
 

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "mcp/mcp.h"
 
 int mcp_fault(struct mcp_fault *fault, enum mcp_code code, const char *format, ...)
 {
@@ -17,6 +18,13 @@ int mcp_fault(struct mcp_fault *fault, enum mcp_code code, const char *format, .
     (void)vsnprintf(fault->text, sizeof(fault->text), format, args);
     va_end(args);
     return -1;
+}
+
+int mcp_fault_version(struct mcp_fault *fault, const char *requested)
+{
+    (void)snprintf(fault->requested, sizeof(fault->requested), "%s", requested);
+    return mcp_fault(fault, MCP_UNSUPPORTED_VERSION, "protocol version '%.60s' is not supported",
+                     requested);
 }
 
 int mcp_parse(const char *text, size_t len, json_t **ret, struct mcp_fault *fault)
@@ -83,10 +91,19 @@ json_t *mcp_result(json_t *id, json_t *result)
     return json_pack("{s:s, s:o, s:o}", "jsonrpc", "2.0", "id", id_of(id), "result", result);
 }
 
+static json_t *fault_data(const struct mcp_fault *fault)
+{
+    if (fault->code != MCP_UNSUPPORTED_VERSION)
+        return NULL;
+    return json_pack("{s:o, s:o}", "supported", mcp_versions_json(), "requested",
+                     json_text(fault->requested));
+}
+
 json_t *mcp_failure(json_t *id, const struct mcp_fault *fault)
 {
-    return json_pack("{s:s, s:o, s:{s:i, s:o}}", "jsonrpc", "2.0", "id", id_of(id), "error", "code",
-                     (int)fault->code, "message", json_text(fault->text));
+    return json_pack("{s:s, s:o, s:{s:i, s:o, s:o*}}", "jsonrpc", "2.0", "id", id_of(id), "error",
+                     "code", (int)fault->code, "message", json_text(fault->text), "data",
+                     fault_data(fault));
 }
 
 static enum mcp_code code_of(enum err_kind kind)

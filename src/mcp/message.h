@@ -15,22 +15,30 @@ enum mcp_code {
     MCP_INTERNAL = -32603,
     MCP_REFUSED = -32000, /* from here on our own: what Holt itself refuses */
     MCP_NO_SESSION = -32001,
+    MCP_HEADER_MISMATCH = -32020, /* of revision 2026-07-28, as the next one */
+    MCP_UNSUPPORTED_VERSION = -32022,
+    MCP_REFUSED_STATELESS = -31000, /* MCP_REFUSED in revision 2026-07-28 */
 };
 
 enum {
     MCP_TEXT_MAX = 240,
     MCP_ID_MAX = 256, /* bytes of an id that is a text */
+    MCP_VERSION_SIZE = 64,
 };
 
 /* Why a message is not answered with a result. */
 struct mcp_fault {
     enum mcp_code code;
     char text[MCP_TEXT_MAX];
+    char requested[MCP_VERSION_SIZE]; /* the version, of MCP_UNSUPPORTED_VERSION */
 };
 
 /* Fills it; -1, so that a caller can return it. */
 int mcp_fault(struct mcp_fault *fault, enum mcp_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The same for a version that is not supported; the reply lists those that are. */
+int mcp_fault_version(struct mcp_fault *fault, const char *requested);
 
 enum mcp_kind { MCP_REQUEST, MCP_NOTIFICATION, MCP_RESPONSE };
 

@@ -16,6 +16,7 @@
 #include "mcp/call.h"
 #include "mcp/message.h"
 #include "mcp/session.h"
+#include "mcp/stateless.h"
 
 enum { STREAM_BLOCK = 1024 }; /* libmicrohttpd's own buffer, which chunked replies do not use */
 
@@ -32,8 +33,11 @@ static int message_write(json_t *message, struct buf *out)
     if (json_write(owned, out) == 0)
         return 0;
     out->len = start;
-    (void)mcp_fault(&fault, MCP_REFUSED, "the result is longer than %d bytes: ask for less",
-                    MCP_REPLY_MAX);
+    (void)mcp_fault(&fault,
+                    json_object_get(json_object_get(owned, "result"), "resultType")
+                        ? MCP_REFUSED_STATELESS
+                        : MCP_REFUSED,
+                    "the result is longer than %d bytes: ask for less", MCP_REPLY_MAX);
     refusal = mcp_failure(json_object_get(owned, "id"), &fault);
     return refusal ? json_write(refusal, out) : -ENOMEM;
 }
@@ -81,9 +85,9 @@ struct events {
 };
 
 /* NULL: a comment, which keeps the connection from looking dead. */
-static int event_add(struct events *events, json_t *message)
+static int event_add(struct buf *out, json_t *message)
 {
-    int r = buf_add_str(&events->out, message ? "event: message\ndata: " : ": still running\n\n");
+    int r = buf_add_str(out, message ? "event: message\ndata: " : ": still running\n\n");
 
     if (!message)
         return r;
@@ -92,8 +96,8 @@ static int event_add(struct events *events, json_t *message)
         json_decref(message);
         return r;
     }
-    r = message_write(message, &events->out);
-    return r < 0 ? r : buf_add_str(&events->out, "\n\n");
+    r = message_write(message, out);
+    return r < 0 ? r : buf_add_str(out, "\n\n");
 }
 
 /* Fills the buffer: 0, or negative when the connection is unusable. Nothing is sent for a cancelled
@@ -109,12 +113,14 @@ static int fill(struct events *events)
     r = mcp_call_next(events->stream.call, &message, &err);
     if (r == -ECANCELED && exchange_is_stopped(events->stream.exchange, &err)) {
         message = mcp_failure_of(events->stream.id, &err);
+        if (!events->stream.session)
+            message = mcp_stateless_reply(message);
         r = 0;
     }
     events->is_over = r <= 0;
     if (r < 0)
         return r;
-    return message || !events->is_over ? event_add(events, message) : 0;
+    return message || !events->is_over ? event_add(&events->out, message) : 0;
 }
 
 static ssize_t events_read(void *context, uint64_t position, char *data, size_t size)
@@ -146,6 +152,34 @@ static void events_free(void *context)
     free(events);
 }
 
+static void stream_headers_add(struct MHD_Response *response)
+{
+    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, MCP_STREAM_TYPE);
+    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
+    (void)MHD_add_response_header(response, "X-Accel-Buffering", "no");
+}
+
+enum MHD_Result mcp_events_send(struct MHD_Connection *connection, struct client_connection *client,
+                                json_t *const *messages, size_t count)
+{
+    cleanup_with(buf_done) struct buf body = BUF_INIT(MCP_REPLY_MAX);
+    struct MHD_Response *response;
+    int r = 0;
+
+    for (size_t i = 0; i < count; i++)
+        r |= event_add(&body, messages[i]);
+    if (r < 0)
+        return MHD_NO;
+    client_connection_allow(client, CONNECTION_IDLE_MS);
+    client_connection_extend(client, body.len);
+    response = MHD_create_response_from_buffer(body.len, body.data, MHD_RESPMEM_MUST_FREE);
+    if (!response)
+        return MHD_NO;
+    body = (struct buf){ .max = body.max };
+    stream_headers_add(response);
+    return queue(connection, MHD_HTTP_OK, response);
+}
+
 /* Cancelling a call shuts down the reading half of its connection, after which it carries no more
  * requests. So "Connection: close" is announced in advance. */
 enum MHD_Result mcp_stream_send(struct MHD_Connection *connection, const struct mcp_stream *stream)
@@ -162,9 +196,7 @@ enum MHD_Result mcp_stream_send(struct MHD_Connection *connection, const struct 
         events_free(events);
         return MHD_NO;
     }
-    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, MCP_STREAM_TYPE);
-    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
-    (void)MHD_add_response_header(response, "X-Accel-Buffering", "no");
+    stream_headers_add(response);
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     return queue(connection, MHD_HTTP_OK, response);
 }

@@ -29,8 +29,12 @@ enum MHD_Result mcp_reply_send(struct MHD_Connection *connection, struct client_
 struct mcp_stream {
     struct exchange *exchange;
     struct mcp_call *call;       /* taken */
-    struct mcp_session *session; /* taken */
+    struct mcp_session *session; /* taken; NULL: none */
     json_t *id;                  /* of its request */
 };
+
+/* Sends messages, which it takes, as a stream that ends with them. */
+enum MHD_Result mcp_events_send(struct MHD_Connection *connection, struct client_connection *client,
+                                json_t *const *messages, size_t count);
 
 enum MHD_Result mcp_stream_send(struct MHD_Connection *connection, const struct mcp_stream *stream);

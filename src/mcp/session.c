@@ -16,6 +16,7 @@
 #include "base/xalloc.h"
 #include "host/sandbox/sandbox.h"
 #include "http/limits.h"
+#include "mcp/workspace.h"
 #include "toolbox/tool.h"
 
 enum {
@@ -52,6 +53,11 @@ struct mcp_session {
     struct early early[EARLY_MAX];
     unsigned early_next;
 };
+
+struct host *mcp_sessions_host(const struct mcp_sessions *sessions)
+{
+    return sessions->host;
+}
 
 struct mcp_sessions *mcp_sessions_new(struct host *host)
 {
@@ -341,20 +347,6 @@ static int sandbox_of_own(struct mcp_session *session, bool may_make, struct san
     return r;
 }
 
-/* Another request may resume it first; then it is active. */
-static int sandbox_wake(struct sandbox *sandbox, struct err *err)
-{
-    cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
-    int r = 0;
-
-    sandbox_get_info(sandbox, false, &info);
-    if (info.state == SANDBOX_STOPPED)
-        r = sandbox_start(sandbox, err);
-    else if (info.state == SANDBOX_PAUSED || info.state == SANDBOX_PAUSING)
-        r = sandbox_resume(sandbox, err);
-    return r < 0 && err->cause == CAUSE_INVALID_STATE ? 0 : r;
-}
-
 int mcp_session_sandbox(struct mcp_session *session, bool may_wake, struct sandbox **ret,
                         struct err *err)
 {
@@ -364,7 +356,7 @@ int mcp_session_sandbox(struct mcp_session *session, bool may_wake, struct sandb
                 : sandbox_of_own(session, may_wake, &sandbox, err);
 
     if (r == 0 && may_wake)
-        r = sandbox_wake(sandbox, err);
+        r = mcp_sandbox_wake(sandbox, err);
     if (r < 0)
         return r;
     *ret = TAKE_PTR(sandbox);

@@ -22,6 +22,8 @@ enum {
 
 struct mcp_sessions *mcp_sessions_new(struct host *host);
 
+struct host *mcp_sessions_host(const struct mcp_sessions *sessions);
+
 /* No request may be under way. Sandboxes that were made for sessions stay until they are idle.
  * Accepts NULL. */
 void mcp_sessions_free(struct mcp_sessions *sessions);

@@ -43,21 +43,28 @@ struct bridge {
     struct buf first; /* the initialize request, sent again if the daemon has lost the session */
     char session[MCP_SESSION_SIZE];
     unsigned under_way;
-    bool is_broken; /* stdout was closed */
+    struct job *jobs; /* requests without a session that are under way */
+    bool is_broken;   /* stdout was closed */
 };
 
 /* A message in flight and its thread. */
 struct job {
     struct bridge *bridge;
     struct buf line;
-    json_t *id; /* for an error reply; NULL: unknown */
+    json_t *message; /* NULL: not JSON */
+    json_t *id;      /* for an error reply, points into it; NULL: unknown */
     bool needs_sandbox;
+    bool is_stateless; /* of a revision without sessions: the end of its connection cancels it */
+
+    struct job *next;      /* from here on: the lock of the bridge */
+    struct mcp_post *post; /* NULL: not sent yet */
+    bool is_cancelled;
 };
 
 static void job_free(struct job *job)
 {
     buf_done(&job->line);
-    json_decref(job->id);
+    json_decref(job->message);
     free(job);
 }
 
@@ -102,6 +109,108 @@ static void session_get(struct bridge *bridge, char ret[MCP_SESSION_SIZE])
     lock_release(&bridge->lock);
 }
 
+/* --- requests without a session --------------------------------------------------------------- */
+
+static bool job_is_cancelled(struct job *job)
+{
+    bool is_cancelled;
+
+    lock_take(&job->bridge->lock);
+    is_cancelled = job->is_cancelled;
+    lock_release(&job->bridge->lock);
+    return is_cancelled;
+}
+
+/* Needs the lock. */
+static void job_cancel(struct job *job)
+{
+    job->is_cancelled = true;
+    if (job->post)
+        mcp_post_hang_up(job->post);
+}
+
+static void job_set_post(struct job *job, struct mcp_post *post)
+{
+    lock_take(&job->bridge->lock);
+    job->post = post;
+    if (job->is_cancelled)
+        job_cancel(job);
+    lock_release(&job->bridge->lock);
+}
+
+static void job_enter(struct job *job)
+{
+    lock_take(&job->bridge->lock);
+    job->next = job->bridge->jobs;
+    job->bridge->jobs = job;
+    lock_release(&job->bridge->lock);
+}
+
+static void job_leave(struct job *job)
+{
+    struct job **slot = &job->bridge->jobs;
+
+    lock_take(&job->bridge->lock);
+    while (*slot && *slot != job)
+        slot = &(*slot)->next;
+    if (*slot)
+        *slot = job->next;
+    job->post = NULL;
+    lock_release(&job->bridge->lock);
+}
+
+/* Cancels the request with this id (NULL: all). Returns whether there is one. */
+static bool jobs_cancel(struct bridge *bridge, const json_t *id)
+{
+    bool is_found = false;
+
+    lock_take(&bridge->lock);
+    for (struct job *each = bridge->jobs; each; each = each->next)
+        if (!id || json_equal(each->id, id)) {
+            job_cancel(each);
+            is_found = true;
+        }
+    lock_release(&bridge->lock);
+    return is_found;
+}
+
+static const json_t *param_of(const struct job *job, const char *name)
+{
+    return json_object_get(json_object_get(job->message, "params"), name);
+}
+
+static const char *version_of(const struct job *job)
+{
+    return json_string_value(
+        json_object_get(param_of(job, "_meta"), "io.modelcontextprotocol/protocolVersion"));
+}
+
+/* The headers repeat what a proxy may want to know of the message; the daemon compares them. */
+static int post_stateless(struct job *job, struct mcp_post **ret, struct holt_error *error)
+{
+    static const char *const names[] = { "name", "uri", "taskId" };
+    struct mcp_post_request request = {
+        .path = job->bridge->path,
+        .body = job->line.data,
+        .len = job->line.len,
+        .version = version_of(job),
+        .method = json_string_value(json_object_get(job->message, "method")),
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(names) && !request.name; i++) {
+        const json_t *name = param_of(job, names[i]);
+
+        request.name = json_string_value(name);
+        request.name_len = json_string_length(name);
+    }
+    if (mcp_post_open(job->bridge->options->holt, &request, ret, error) < 0)
+        return -1;
+    job_set_post(job, *ret);
+    return mcp_post_wait(*ret, error);
+}
+
+/* --- requests of a session -------------------------------------------------------------------- */
+
 static int post(struct bridge *bridge, const struct buf *body, const char *session,
                 struct mcp_post **ret, struct holt_error *error)
 {
@@ -112,7 +221,10 @@ static int post(struct bridge *bridge, const struct buf *body, const char *sessi
         .len = body->len,
     };
 
-    return mcp_post_open(bridge->options->holt, &request, ret, error);
+    *ret = NULL;
+    return mcp_post_open(bridge->options->holt, &request, ret, error) < 0
+               ? -1
+               : mcp_post_wait(*ret, error);
 }
 
 /* Stores the session that an initialize has opened. A refused initialize opens none, and the
@@ -132,14 +244,15 @@ static bool session_take(struct bridge *bridge, const struct mcp_post *reply)
 static int session_renew(struct bridge *bridge, const char *old, struct holt_error *error)
 {
     struct mcp_post *reply;
+    int r;
 
     if (strcmp(bridge->session, old) != 0)
         return 0;
-    if (post(bridge, &bridge->first, "", &reply, error) < 0)
-        return -1;
-    (void)session_take(bridge, reply);
+    r = post(bridge, &bridge->first, "", &reply, error);
+    if (r == 0)
+        (void)session_take(bridge, reply);
     mcp_post_close(reply);
-    return 0;
+    return r;
 }
 
 /* Sends a message; repeats it if the session had to be renewed. */
@@ -181,7 +294,7 @@ static void error_put(struct bridge *bridge, const struct job *job, const struct
 }
 
 /* Writes the messages of the reply to stdout. */
-static void reply_follow(const struct job *job, struct mcp_post *reply)
+static void reply_follow(struct job *job, struct mcp_post *reply)
 {
     struct bridge *bridge = job->bridge;
     struct holt_error error;
@@ -190,6 +303,8 @@ static void reply_follow(const struct job *job, struct mcp_post *reply)
     int r;
 
     while ((r = mcp_post_next(reply, &text, &len, &error)) > 0) {
+        if (job_is_cancelled(job))
+            return;
         if (mcp_post_status(reply) == 200 || is_message(text, len)) {
             put_line(bridge, text, len);
         } else {
@@ -200,8 +315,19 @@ static void reply_follow(const struct job *job, struct mcp_post *reply)
             error_put(bridge, job, &error);
         }
     }
-    if (r < 0)
+    if (r < 0 && !job_is_cancelled(job))
         error_put(bridge, job, &error);
+}
+
+static int job_send(struct job *job, struct mcp_post **ret, struct holt_error *error)
+{
+    struct bridge *bridge = job->bridge;
+
+    if (job->needs_sandbox &&
+        mcp_sandbox_prepare(bridge->options->sandbox, bridge->options->holt, error) < 0)
+        return -1;
+    return job->is_stateless ? post_stateless(job, ret, error)
+                             : send_message(bridge, &job->line, ret, error);
 }
 
 static void job_do(struct job *job)
@@ -210,12 +336,14 @@ static void job_do(struct job *job)
     struct mcp_post *reply = NULL;
     struct holt_error error;
 
-    if ((job->needs_sandbox &&
-         mcp_sandbox_prepare(bridge->options->sandbox, bridge->options->holt, &error) < 0) ||
-        send_message(bridge, &job->line, &reply, &error) < 0)
-        error_put(bridge, job, &error);
-    else
+    if (job->is_stateless)
+        job_enter(job);
+    if (job_send(job, &reply, &error) == 0)
         reply_follow(job, reply);
+    else if (!job_is_cancelled(job))
+        error_put(bridge, job, &error);
+    if (job->is_stateless)
+        job_leave(job);
     mcp_post_close(reply);
 }
 
@@ -264,6 +392,7 @@ static void initialize(struct job *job)
 
     if (post(bridge, &job->line, "", &reply, &error) < 0) {
         error_put(bridge, job, &error);
+        mcp_post_close(reply);
         return;
     }
     lock_take(&bridge->lock);
@@ -283,31 +412,58 @@ static bool is_blank(const char *line, size_t len)
     return len == 0;
 }
 
+/* Requests without a session are cancelled here; other cancellations are for the daemon. Returns
+ * whether nothing else is to be done. */
+static bool cancellation_take(struct bridge *bridge, const json_t *message)
+{
+    const json_t *id = json_object_get(json_object_get(message, "params"), "requestId");
+    const char *method = json_string_value(json_object_get(message, "method"));
+    char session[MCP_SESSION_SIZE];
+
+    if (!method || !id || strcmp(method, "notifications/cancelled") != 0)
+        return false;
+    session_get(bridge, session);
+    return jobs_cancel(bridge, id) || !*session;
+}
+
+static struct job *job_new(struct bridge *bridge, const char *line, size_t len)
+{
+    struct job *job = xcalloc(1, sizeof(*job));
+    const char *method;
+    json_t *id;
+
+    job->bridge = bridge;
+    job->line.max = LINE_MAX_BYTES;
+    (void)buf_add(&job->line, line, len);
+    job->message = json_loadb(line, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    method = json_string_value(json_object_get(job->message, "method"));
+    id = json_object_get(job->message, "id");
+    job->id = json_is_string(id) || json_is_number(id) ? id : NULL;
+    job->needs_sandbox =
+        json_is_array(job->message) || (method && job->id && strcmp(method, "tools/call") == 0);
+    job->is_stateless = version_of(job) || (method && strcmp(method, "server/discover") == 0);
+    return job;
+}
+
 /* Invalid lines are sent too, so that the daemon replies with the error. A request runs in a thread
  * of its own; other messages are short and are sent in order. */
 static void line_take(struct bridge *bridge, const char *line, size_t len)
 {
-    cleanup_json json_t *value = json_loadb(line, len, JSON_DECODE_ANY, NULL);
-    const char *method = json_string_value(json_object_get(value, "method"));
-    json_t *id = json_object_get(value, "id");
     struct job *job;
+    const char *method;
 
     if (is_blank(line, len))
         return;
-    job = xcalloc(1, sizeof(*job));
-    job->bridge = bridge;
-    job->line.max = LINE_MAX_BYTES;
-    job->id = json_is_string(id) || json_is_number(id) ? json_deep_copy(id) : NULL;
-    job->needs_sandbox =
-        json_is_array(value) || (method && job->id && strcmp(method, "tools/call") == 0);
-    (void)buf_add(&job->line, line, len);
-    if (method && job->id && strcmp(method, "initialize") == 0) {
+    job = job_new(bridge, line, len);
+    method = json_string_value(json_object_get(job->message, "method"));
+    if (method && job->id && !job->is_stateless && strcmp(method, "initialize") == 0) {
         initialize(job);
         job_free(job);
     } else if (job->needs_sandbox || (method && job->id)) {
         job_start(job);
     } else {
-        job_do(job);
+        if (!cancellation_take(bridge, job->message))
+            job_do(job);
         job_free(job);
     }
 }
@@ -424,8 +580,13 @@ static void session_end(struct bridge *bridge)
 
     session_get(bridge, session);
     request.session = session;
-    if (*session && mcp_post_open(bridge->options->holt, &request, &reply, &error) == 0)
-        mcp_post_close(reply);
+    (void)jobs_cancel(bridge, NULL);
+    if (!*session)
+        return;
+    if (mcp_post_open(bridge->options->holt, &request, &reply, &error) < 0)
+        return;
+    (void)mcp_post_wait(reply, &error);
+    mcp_post_close(reply);
 }
 
 /* The daemon has ended the running requests. A thread may still be blocked on stdout or copy a

@@ -7,13 +7,15 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/text/base64.h"
 #include "base/xalloc.h"
 #include "client/error.h"
 #include "client/transport/handle.h"
+#include "client/transport/link.h"
 #include "holt.h"
 
 enum {
-    HEADERS_MAX = 512,
+    HEADERS_MAX = 16 * 1024,
     REPLY_MAX = 16 * 1024 * 1024,
 };
 
@@ -21,6 +23,7 @@ enum kind { NOT_KNOWN, WHOLE, EVENTS };
 
 struct mcp_post {
     struct connection *connection;
+    struct link *link; /* of the connection, for mcp_post_hang_up */
     struct http_wanted session;
     unsigned status;
     enum kind kind;
@@ -29,11 +32,39 @@ struct mcp_post {
     bool is_over;
 };
 
-static int headers_write(struct buf *headers, const char *session)
+/* Returns whether a header can have the text as it is. */
+static bool is_plain(const char *text, size_t len)
+{
+    bool is_plain = len > 0 && text[0] != ' ' && text[len - 1] != ' ' && text[0] != '=';
+
+    for (size_t i = 0; is_plain && i < len; i++)
+        is_plain = text[i] >= ' ' && text[i] <= '~';
+    return is_plain;
+}
+
+static int name_write(struct buf *headers, const char *name, size_t len)
+{
+    int r = buf_add_str(headers, "Mcp-Name: ");
+
+    if (r == 0 && is_plain(name, len))
+        r = buf_add(headers, name, len);
+    else if (r == 0)
+        r = buf_add_str(headers, "=?base64?") | base64_encode(headers, name, len) |
+            buf_add_str(headers, "?=");
+    return r == 0 ? buf_add_str(headers, "\r\n") : r;
+}
+
+static int headers_write(struct buf *headers, const struct mcp_post_request *request)
 {
     int r = buf_add_str(headers, "Accept: application/json, text/event-stream\r\n");
 
-    return r < 0 || !session ? r : buf_printf(headers, "Mcp-Session-Id: %s\r\n", session);
+    if (r == 0 && request->session)
+        r = buf_printf(headers, "Mcp-Session-Id: %s\r\n", request->session);
+    if (r == 0 && request->version && is_plain(request->version, strlen(request->version)))
+        r = buf_printf(headers, "MCP-Protocol-Version: %s\r\n", request->version);
+    if (r == 0 && request->method && is_plain(request->method, strlen(request->method)))
+        r = buf_printf(headers, "Mcp-Method: %s\r\n", request->method);
+    return r == 0 && request->name ? name_write(headers, request->name, request->name_len) : r;
 }
 
 int mcp_post_open(struct holt *holt, const struct mcp_post_request *request, struct mcp_post **ret,
@@ -53,21 +84,28 @@ int mcp_post_open(struct holt *holt, const struct mcp_post_request *request, str
 
     post->session.name = "Mcp-Session-Id";
     post->event.max = REPLY_MAX;
-    if (headers_write(&headers, request->session) < 0) {
+    if (headers_write(&headers, request) < 0) {
         free(post);
-        return error_set(error, "invalid_argument", "the session's id is too long");
+        return error_set(error, "invalid_argument", "the name in the message is too long");
     }
     http_request.headers = headers.data;
     if (handle_send(holt, request->path, &http_request, &post->connection, error) < 0) {
         free(post);
         return -1;
     }
-    if (http_read_head(&post->connection->http, &post->status, error) < 0) {
-        mcp_post_close(post);
-        return -1;
-    }
+    post->link = link_ref(post->connection->http.link);
     *ret = post;
     return 0;
+}
+
+int mcp_post_wait(struct mcp_post *post, struct holt_error *error)
+{
+    return http_read_head(&post->connection->http, &post->status, error);
+}
+
+void mcp_post_hang_up(struct mcp_post *post)
+{
+    link_hang_up(post->link);
 }
 
 unsigned mcp_post_status(const struct mcp_post *post)
@@ -178,6 +216,7 @@ void mcp_post_close(struct mcp_post *post)
     if (!post)
         return;
     handle_give(post->connection);
+    link_unref(post->link);
     buf_done(&post->event);
     free(post);
 }

@@ -15,11 +15,23 @@ struct mcp_post_request {
     const char *session; /* NULL: none yet */
     const char *body;
     size_t len;
+
+    /* Of a message of a revision without sessions, which repeats them in headers; NULL: none. */
+    const char *version, *method;
+    const char *name;
+    size_t name_len;
 };
 
-/* Sends the message and waits for the start of the reply. Returns 0 or -1. */
+/* Sends the message. Returns 0 or -1. */
 int mcp_post_open(struct holt *holt, const struct mcp_post_request *request, struct mcp_post **ret,
                   struct holt_error *error);
+
+/* Waits for the start of the reply. Returns 0 or -1. */
+int mcp_post_wait(struct mcp_post *post, struct holt_error *error);
+
+/* Ends the connection, and so all waits for the reply. Another thread may call it that prevents a
+ * concurrent mcp_post_close. */
+void mcp_post_hang_up(struct mcp_post *post);
 
 unsigned mcp_post_status(const struct mcp_post *post);
 

@@ -12,6 +12,7 @@
 #include "mcp/call.h"
 #include "mcp/mcp.h"
 #include "mcp/message.h"
+#include "mcp/stateless.h"
 #include "toolbox/table.h"
 #include "toolbox/tool.h"
 
@@ -22,6 +23,7 @@ enum { ANSWER_MAX = 16 * 1024 * 1024 };
 static void fault_check(const struct mcp_fault *fault)
 {
     assert(fault->code <= MCP_REFUSED && fault->code >= MCP_PARSE_ERROR);
+    assert(fault->code != MCP_UNSUPPORTED_VERSION || strlen(fault->requested) < MCP_VERSION_SIZE);
     assert(*fault->text && strlen(fault->text) < MCP_TEXT_MAX);
 }
 
@@ -54,6 +56,27 @@ static void call_check(const struct mcp_message *message)
            json_is_number(request.progress_token));
 }
 
+/* The same message, whatever it is, as one of the revision without sessions. */
+static void stateless_check(const struct mcp_message *message)
+{
+    const struct mcp_headers headers = { .version = MCP_STATELESS_VERSION,
+                                         .method = message->method,
+                                         .name = "=?base64?YmFzaA==?=" };
+    struct mcp_envelope envelope;
+    struct mcp_fault fault;
+    json_t *result = NULL;
+
+    if (mcp_envelope_read(message, &headers, &envelope, &fault) == 0)
+        result = mcp_stateless_answer(message, false, &fault);
+    if (!result)
+        fault_check(&fault);
+    result = mcp_stateless_reply(result ? mcp_result(message->id, result)
+                                        : mcp_failure(message->id, &fault));
+    assert(!json_object_get(result, "result") ||
+           json_object_get(json_object_get(result, "result"), "resultType"));
+    answer_check(result, message->id);
+}
+
 static void request_check(const struct mcp_message *message)
 {
     const char *version = NULL;
@@ -68,6 +91,7 @@ static void request_check(const struct mcp_message *message)
     answer_check(result ? mcp_result(message->id, result) : mcp_failure(message->id, &fault),
                  message->id);
     call_check(message);
+    stateless_check(message);
 }
 
 static void message_check(const json_t *value)
@@ -98,6 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         answer_check(mcp_failure(NULL, &fault), NULL);
         return 0;
     }
+    (void)mcp_is_stateless(value, NULL);
     message_check(value);
     for (size_t i = 0; i < json_array_size(value); i++)
         message_check(json_array_get(value, i));

@@ -1,0 +1,316 @@
+"""The claims of stateless_test: `stateless.py CLAIM`. Revision 2026-07-28, which has no sessions.
+
+The daemon is at $HOLT_HOST (a unix socket) and at $port on loopback; $state is its state directory, $seed that of
+whatever is random. There is a sandbox named work."""
+import base64, concurrent.futures, json, os, random, signal, subprocess, sys, time
+
+from api import Connection, call
+from mcp import (ODD, VERSIONS, bash, bridge, equal, error_of, events, eventually, is_answer, lines, main_token, message, opened,
+                 sandboxes, tcp, token_create)
+import mcp
+
+VERSION = "2026-07-28"
+META = "io.modelcontextprotocol/"
+PARSE, REQUEST, METHOD, PARAMS, REFUSED, MISMATCH, UNSUPPORTED = -32700, -32600, -32601, -32602, -31000, -32020, -32022
+
+
+def envelope(version=VERSION, capabilities={}, **more):
+    return {META + "protocolVersion": version, META + "clientCapabilities": capabilities,
+            META + "clientInfo": {"name": "holt-tests", "version": "1"}, **more}
+
+
+def request(method, id=1, meta=None, **params):
+    return {"jsonrpc": "2.0", "id": id, "method": method, "params": {**params, "_meta": envelope() if meta is None else meta}}
+
+
+def headers_of(body):
+    """As a client makes them of the body."""
+    params = body.get("params") or {}
+    name, meta = params.get("name", params.get("taskId")), params.get("_meta")
+    return {"MCP-Protocol-Version": meta.get(META + "protocolVersion", VERSION) if isinstance(meta, dict) else VERSION,
+            "Mcp-Method": body.get("method"), "Mcp-Name": name if isinstance(name, str) else None}
+
+
+def ask(connection, body, path="/mcp?sandbox=work", **changed):
+    headers = headers_of(body) if isinstance(body, dict) else {"MCP-Protocol-Version": VERSION}
+    headers.update({name.replace("_", "-"): value for name, value in changed.items()})
+    return mcp.ask(connection, body, path=path, **headers)
+
+
+def result_of(answer):
+    status, headers, reply = answer
+    equal(200, status, reply)
+    assert "Mcp-Session-Id" not in headers
+    if isinstance(reply, bytes):
+        reply = events(reply)[-1]
+    return reply["result"]
+
+
+def tool(name, arguments, id=1, **meta):
+    return request("tools/call", id, envelope(**meta), name=name, arguments=arguments)
+
+
+def run(connection, cmd, **options):
+    return result_of(ask(connection, tool("bash", {"cmd": cmd}), **options))["content"][0]["text"]
+
+
+def a_server_says_what_it_is():
+    result = result_of(ask(Connection(), request("server/discover")))
+    equal([VERSION, *VERSIONS], result["supportedVersions"])
+    equal(("complete", "private"), (result["resultType"], result["cacheScope"]))
+    equal("holt", result["_meta"][META + "serverInfo"]["name"])
+    assert "tools" in result["capabilities"] and "/workspace" in result["instructions"] and result["ttlMs"] >= 0
+    tools = result_of(ask(Connection(), request("tools/list")))
+    equal(("complete", "private"), (tools["resultType"], tools["cacheScope"]))
+    assert tools["ttlMs"] > 0 and "bash" in [each["name"] for each in tools["tools"]]
+    equal(tools, result_of(ask(Connection(), request("tools/list"))))  # byte for byte, so that prompts are cached
+
+
+def without(*keys):
+    return {key: value for key, value in envelope().items() if key.removeprefix(META) not in keys}
+
+
+# A request, what is different in its headers, the status and the code.
+WRONG = [
+    (request("server/discover", meta={}), {}, 400, PARAMS),
+    ({"jsonrpc": "2.0", "id": 1, "method": "server/discover"}, {}, 400, PARAMS),
+    ({"jsonrpc": "2.0", "id": 1, "method": "server/discover"}, {"MCP-Protocol-Version": None, "Mcp-Method": None}, 400, PARAMS),
+    ({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, {}, 400, PARAMS),
+    ({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": 1}}, {"MCP-Protocol-Version": VERSION}, 400, PARAMS),
+    (request("tools/list", meta=without("protocolVersion")), {"MCP-Protocol-Version": VERSION}, 400, PARAMS),
+    (request("tools/list", meta=without("clientCapabilities")), {}, 400, PARAMS),
+    (request("tools/list", meta=envelope(capabilities=[])), {}, 400, PARAMS),
+    (request("tools/list", meta=envelope(version=5)), {"MCP-Protocol-Version": VERSION}, 400, PARAMS),
+    (request("tools/list", meta={**envelope(), META + "clientInfo": "x"}), {}, 400, PARAMS),
+    (request("tools/list", meta={**envelope(), META + "clientInfo": {"name": "x"}}), {}, 400, PARAMS),
+    (request("tools/list", meta={**envelope(), META + "logLevel": "loud"}), {}, 400, PARAMS),
+    (request("tools/list"), {"MCP-Protocol-Version": None}, 400, MISMATCH),
+    (request("tools/list"), {"MCP-Protocol-Version": VERSIONS[0]}, 400, MISMATCH),
+    (request("tools/list", meta=envelope(version="v999.0.0")), {"MCP-Protocol-Version": VERSION}, 400, MISMATCH),
+    (request("tools/list"), {"Mcp-Method": None}, 400, MISMATCH),
+    (request("tools/list"), {"Mcp-Method": "TOOLS/LIST"}, 400, MISMATCH),
+    (request("tools/list"), {"Mcp-Method": "tools/call"}, 400, MISMATCH),
+    (tool("bash", {}), {"Mcp-Name": None}, 400, MISMATCH),
+    (tool("bash", {}), {"Mcp-Name": "Bash"}, 400, MISMATCH),
+    (tool("bash", {}), {"Mcp-Name": "=?base64?YmFzaA=?="}, 400, MISMATCH),
+    (tool("bash", {}), {"Mcp-Name": "=?base64?!!!!?="}, 400, MISMATCH),
+    (request("tools/list", meta=envelope(version="v999.0.0")), {}, 400, UNSUPPORTED),
+    (request("tools/list", meta=envelope(version="2099-01-01")), {}, 400, UNSUPPORTED),
+    (request("tools/list", meta=envelope(version=VERSIONS[0])), {}, 400, UNSUPPORTED),
+    *((request(method), {}, 404, METHOD) for method in ["initialize", "ping", "logging/setLevel", "resources/subscribe", "no/such",
+                                                         "resources/list", "prompts/list", ""]),
+    (request("tools/call", name="no_such"), {}, 200, PARAMS), (request("tools/call", name=5), {}, 200, PARAMS),
+    (request("tools/call", name="no_such\n\u00e9"), {"Mcp-Name": "=?base64?" + base64.b64encode("no_such\n\u00e9".encode()).decode() + "?="}, 200, PARAMS),
+    (request("tools/list", cursor="x"), {}, 200, PARAMS), (request("subscriptions/listen"), {}, 200, PARAMS),
+    ({**request("tools/list"), "jsonrpc": "1.0"}, {}, 400, REQUEST),
+]
+
+
+def what_is_missing_or_differs_has_its_code():
+    connection = Connection()
+    for body, changed, status, code in WRONG:
+        got, headers, reply = ask(connection, body, **{name.replace("-", "_"): value for name, value in changed.items()})
+        equal((status, (1, code)), (got, error_of(reply)), f"of {body} with {changed}")
+        assert "Mcp-Session-Id" not in headers
+        if code == UNSUPPORTED:
+            equal({"supported": [VERSION, *VERSIONS], "requested": body["params"]["_meta"][META + "protocolVersion"]}, reply["error"]["data"])
+    for changed in [{"Mcp-Name": "  bash "}, {"Mcp-Name": "=?base64?YmFzaA==?="}, {"Mcp-Session-Id": "0" * 32}, {"Last-Event-Id": "1"}]:
+        assert "done" in result_of(ask(connection, tool("bash", {"cmd": "echo done"}),
+                                       **{name.replace("-", "_"): value for name, value in changed.items()}))["content"][0]["text"]
+    # One that a later revision may have, from a client that speaks no other.
+    status, _, reply = mcp.ask(connection, message("tools/list", 1), MCP_Protocol_Version="1999-01-01")
+    equal((400, (1, UNSUPPORTED)), (status, error_of(reply)))
+
+
+def what_is_no_request_is_no_call():
+    connection = Connection()
+    equal((202, b""), ask(connection, {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})[::2])
+    for body, id, code in [({"jsonrpc": "2.0", "id": 1, "result": {}}, None, REQUEST), ([request("tools/list")], None, REQUEST),
+                           ([message("ping", 1), request("tools/list")], None, REQUEST), (b"{", None, PARSE), ([], None, REQUEST)]:
+        status, _, reply = ask(connection, body)
+        equal((400, (id, code)), (status, error_of(reply)), body)
+    for body in [[request("tools/list")], {"jsonrpc": "2.0", "id": 1, "result": {}}]:
+        assert "id" not in ask(connection, body)[2], "null is no id in this revision"
+
+
+def a_subscription_is_acknowledged_and_over():
+    """No list changes, so there is nothing to wait for."""
+    status, headers, body = ask(Connection(), request("subscriptions/listen", "sub", notifications={"toolsListChanged": True}))
+    equal((200, "text/event-stream"), (status, headers["Content-Type"]))
+    first, last = events(body)
+    equal(("notifications/subscriptions/acknowledged", {}, "sub"),
+          (first["method"], first["params"]["notifications"], first["params"]["_meta"][META + "subscriptionId"]))
+    equal(("sub", "complete", "sub"), (last["id"], last["result"]["resultType"], last["result"]["_meta"][META + "subscriptionId"]))
+
+
+def a_token_and_a_workspace_have_a_sandbox():
+    before = sandboxes()
+    mine, other = ({"Authorization": "Bearer " + secret} for secret in (main_token(), token_create(label="stateless")))
+    run(tcp(), "echo mine >mark", path="/mcp", **mine)
+    assert "mine" in run(tcp(), "cat mark", path="/mcp", **mine)
+    assert "No such file" in run(tcp(), "cat mark", path="/mcp", **other)
+    assert "No such file" in run(tcp(), "cat mark", path="/mcp?workspace=second", **mine)
+    assert "mine" in run(tcp(), "cat mark", path="/mcp", **mine)
+    made = sandboxes() - before
+    equal(3, len(made))
+    with concurrent.futures.ThreadPoolExecutor() as pool:  # the first calls come together
+        found = set(pool.map(lambda _: run(tcp(), "cat /proc/sys/kernel/random/boot_id; hostname", path="/mcp?workspace=many", **mine)
+                             .split("[exit")[0], range(6)))
+    equal((1, 4), (len(found), len(sandboxes() - before)))
+    for each in sandboxes() - before:
+        call("SandboxService/Destroy", sandboxId=each)
+
+
+def a_read_only_client_gets_nothing_made():
+    before = sandboxes()
+    secret = {"Authorization": "Bearer " + token_create(readOnly=True)}
+    names = [each["name"] for each in result_of(ask(tcp(), request("tools/list"), **secret))["tools"]]
+    assert "read_file" in names and "bash" not in names
+    names = [each["name"] for each in result_of(ask(Connection(), request("tools/list"), path="/mcp?read-only=true"))["tools"]]
+    assert "bash" not in names
+    for body, path in [(tool("read_file", {"path": "a"}), "/mcp"), (tool("bash", {"cmd": "true"}), "/mcp?sandbox=work")]:
+        status, _, reply = ask(tcp(), body, path=path, **secret)
+        equal((200, (1, REFUSED)), (status, error_of(reply)))
+    equal(before, sandboxes())
+
+
+def begun(name, **meta):
+    """A connection with a call under way whose shell has written its pid to a file."""
+    connection = Connection()
+    body = tool("bash", {"cmd": f"echo $$ >{name}.new; mv {name}.new {name}; echo begun; sleep 100000; true"}, **meta)
+    connection.request("POST", "/mcp?sandbox=work", json.dumps(body),
+                       {"Content-Type": "application/json", "Accept": mcp.ACCEPT, **headers_of(body)})
+    eventually(lambda: "begun" in run(Connection(), f"test -e {name} && echo begun"))
+    return connection
+
+
+def is_gone(name):
+    return "gone" in run(Connection(), f"kill -0 $(cat {name}) 2>&1 || echo gone")
+
+
+def a_client_that_goes_away_ends_its_call():
+    for name, meta in [("left", {}), ("left-with-progress", {"progressToken": 1})]:
+        begun(name, **meta).close()
+        eventually(lambda: is_gone(name))
+
+
+def progress_comes_before_the_result():
+    _, headers, body = ask(Connection(), tool("bash", {"cmd": "echo one; sleep 0.3; echo two"}, progressToken="t"))
+    equal("text/event-stream", headers["Content-Type"])
+    *told, last = events(body)
+    equal(("t", "one"), (told[0]["params"]["progressToken"], told[0]["params"]["message"]))
+    equal(("complete", False), (last["result"]["resultType"], last["result"]["isError"]))
+
+
+def clients_of_two_revisions_work_in_one_sandbox():
+    connection, old = Connection(), Connection()
+    session = opened(old)
+    run(connection, "echo new >shared; echo >turns")
+    bash(old, session, "cat shared >copy; echo old >shared")
+    equal(["old", "new"], run(connection, "cat shared copy").split()[:2])
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        jobs = [pool.submit(run, Connection(), f"echo {i} >>turns") if i % 2 else
+                pool.submit(bash, Connection(), session, f"echo {i} >>turns") for i in range(10)]
+        [job.result() for job in jobs]
+    equal("11", run(connection, "wc -l <turns").split()[0])
+
+
+GOOD = [request("server/discover"), request("tools/list"), request("subscriptions/listen", notifications={"toolsListChanged": True}),
+        tool("bash", {"cmd": "true"}, progressToken="t"), tool("read_file", {"path": "a", "sandbox": "b"}),
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1, "_meta": envelope()}},
+        request("tasks/get", taskId="x"), request("tasks/cancel", taskId="x"), request("tasks/update", taskId="x", inputResponses={})]
+
+
+def mutated(rng):
+    body = rng.choice(GOOD)
+    text = json.dumps(body).encode()
+    for _ in range(rng.randrange(4)):
+        at = rng.randrange(len(text) + 1)
+        kind = rng.randrange(4)
+        if kind == 0:
+            text = text[:at] + rng.choice(ODD) + text[at:]
+        elif kind == 1:
+            text = text[:at] + text[at + rng.randrange(1, 20):]
+        elif kind == 2:
+            text = text[:at] + bytes([rng.randrange(256)]) + text[at + 1:]
+        else:
+            other = json.dumps(rng.choice(GOOD)).encode()
+            text = text[:at] + other[rng.randrange(len(other)):]
+    return body, text
+
+
+def mutated_messages_are_answered():
+    """Nobody has the sandbox that they are about, so nothing happens by them."""
+    rng = random.Random(int(os.environ["seed"]))
+    print("seed", os.environ["seed"])
+    connection = Connection()
+    for _ in range(5000):
+        body, text = mutated(rng)
+        headers = {name: value for name, value in headers_of(body).items() if rng.randrange(8)}
+        if rng.randrange(8) == 0:
+            headers[rng.choice(["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"])] = rng.choice(
+                ["", VERSION, VERSIONS[0], "tools/call", "x" * 4000, "=?base64?", "=?base64??=", "=?base64?YQ==?=", "\u00e9", "\t"])
+        status, given, reply = mcp.ask(connection, text, path="/mcp?sandbox=nobody", **{n.replace("-", "_"): v for n, v in headers.items()})
+        if given.get("Content-Type") == "text/event-stream":
+            assert all(is_answer(each) or each["method"].startswith("notifications/") for each in events(reply)), (text, reply)
+        elif status == 202:
+            equal(b"", reply, f"of {text}")
+        else:
+            assert status in (200, 400, 404) and is_answer({"id": None, **reply}), (text, status, reply)
+
+
+# --- stdio --------------------------------------------------------------------------------------------------------------
+
+def replies_of(process, *messages):
+    out, err = process.communicate(lines(*messages), timeout=600)
+    equal(0, process.returncode, err)
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def stdio_speaks_it_without_a_beginning():
+    replies = {each.get("id"): each for each in replies_of(
+        bridge("--sandbox", "work"), request("server/discover", "d"), request("tools/list", "l"), tool("bash", {"cmd": "echo here"}, "b"),
+        request("ping", "p"), request("tools/list", "v", envelope(version="2099-01-01")), request("tools/list", "m", {}),
+        request("tools/call", "n", name="no\r\nX: y"), tool("bash", {"cmd": "echo \u00e9"}, "u"))}
+    equal([VERSION, *VERSIONS], replies["d"]["result"]["supportedVersions"])
+    equal("complete", replies["l"]["result"]["resultType"])
+    assert "here" in replies["b"]["result"]["content"][0]["text"] and "\u00e9" in replies["u"]["result"]["content"][0]["text"]
+    equal([METHOD, UNSUPPORTED, PARAMS], [replies[id]["error"]["code"] for id in "pvn"])
+    equal(-32000, replies["m"]["error"]["code"])  # without a revision it is a message of a session, which has not begun
+
+
+def stdio_speaks_both_at_a_time():
+    replies = {each.get("id"): each for each in replies_of(
+        bridge("--sandbox", "work"), request("server/discover", "probe"), message("initialize", "i", protocolVersion=VERSIONS[0]),
+        message("ping", "ping"), request("tools/list", "l"), mcp.tool("t", "bash", {"cmd": "echo old"}))}
+    equal((VERSIONS[0], {}), (replies["i"]["result"]["protocolVersion"], replies["ping"]["result"]))
+    assert "resultType" in replies["l"]["result"] and "resultType" not in replies["t"]["result"]
+
+
+def stdio_begun(name, **meta):
+    process = bridge("--sandbox", "work")
+    process.stdin.write(lines(tool("bash", {"cmd": f"echo $$ >{name}.new; mv {name}.new {name}; echo begun; sleep 100000; true"}, name, **meta)))
+    process.stdin.flush()
+    eventually(lambda: "begun" in run(Connection(), f"test -e {name} && echo begun"))
+    return process
+
+
+def stdio_cancels_what_it_is_told():
+    for name, meta in [("cancelled", {}), ("cancelled-with-progress", {"progressToken": 1})]:
+        process = stdio_begun(name, **meta)
+        process.stdin.write(lines(message("notifications/cancelled", requestId=name)))
+        process.stdin.flush()
+        eventually(lambda: is_gone(name))
+        replies = replies_of(process, request("tools/list", "last"))
+        equal(["last"], [each["id"] for each in replies if "id" in each])
+
+
+def stdio_ends_calls_at_a_signal():
+    process = stdio_begun("signalled")
+    process.send_signal(signal.SIGTERM)
+    equal(128 + signal.SIGTERM, process.wait(600))
+    eventually(lambda: is_gone("signalled"))
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()
