@@ -88,15 +88,14 @@ const struct refusal *connect_call_check(const struct connect_call *call)
     return connect_type_is(type, CONNECT_STREAM_TYPE) ? NULL : &refuse_stream_type;
 }
 
-/* A client that cannot have the connection is answered as if it had not asked. libholt cannot take
- * over a connection with TLS. */
+/* A client that cannot have the connection is answered as if it had not asked. */
 static bool wants_raw(const struct connect_call *call)
 {
     const char *upgrade = exchange_header(call->exchange, MHD_HTTP_HEADER_UPGRADE);
     const char *options = exchange_header(call->exchange, MHD_HTTP_HEADER_CONNECTION);
 
-    return call->can_be_raw && !call->exchange->listener->is_tls && upgrade && options &&
-           strcasecmp(upgrade, RAW_PROTOCOL) == 0 && strcasestr(options, "upgrade");
+    return call->can_be_raw && upgrade && options && strcasecmp(upgrade, RAW_PROTOCOL) == 0 &&
+           strcasestr(options, "upgrade");
 }
 
 static bool is_announced_too_large(const struct connect_call *call)

@@ -272,7 +272,9 @@ int holt_input_open(const struct holt_stream *stream, struct holt_input **ret,
     struct holt_input *input;
 
     if (!http->is_upgraded)
-        return error_set(error, "unimplemented", "the stream carries no input");
+        return error_set(error, "unimplemented",
+                         "the stream carries no input: the daemon, or a proxy before it, does not "
+                         "support 'Upgrade: " RAW_PROTOCOL "'");
     input = xcalloc(1, sizeof(*input));
     input->link = link_ref(http->link);
     *ret = input;
