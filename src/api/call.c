@@ -18,7 +18,8 @@ int call_result(const struct call *call, int r, struct err *err)
     if (r >= 0 || !word || !strstr(err->msg, "'sb-"))
         return r;
     (void)snprintf(quoted, sizeof(quoted), "'%s'", word);
-    if (strstr(err->msg, quoted) || sandbox_find(call->host, word, &sandbox, &ignored) < 0)
+    if (strstr(err->msg, quoted) ||
+        sandbox_find(call->host, call->caller, word, &sandbox, &ignored) < 0)
         return r;
     (void)snprintf(id, sizeof(id), "'%s'", sandbox_id(sandbox));
     at = strstr(err->msg, id);

@@ -124,7 +124,7 @@ int snapshot_service_diff(const struct call *call, const struct msg_diff_request
 {
     struct sandbox *sandbox = NULL;
     struct diff_feed *diff;
-    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
 
     if (r < 0)
         return r;

@@ -125,13 +125,13 @@ static void audit_free(void *context)
 static const struct feed_ops audit_ops = { audit_run, audit_free };
 
 /* The record has ids. A sandbox that is gone has left nothing else to be found by. */
-static char *recorded_id(struct host *host, const char *id)
+static char *recorded_id(const struct call *call, const char *id)
 {
     cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
     struct sandbox *sandbox = NULL;
     struct err ignored;
 
-    if (sandbox_find(host, id, &sandbox, &ignored) < 0)
+    if (sandbox_find(call->host, call->caller, id, &sandbox, &ignored) < 0)
         return xstrdup(id);
     sandbox_get_info(sandbox, false, &info);
     sandbox_unref(sandbox);
@@ -144,7 +144,7 @@ int host_service_audit(const struct call *call, const struct msg_audit_request *
     struct audit_feed *audit = xcalloc(1, sizeof(*audit));
 
     audit->host = call->host;
-    audit->sandbox = *request->sandbox_id ? recorded_id(call->host, request->sandbox_id) : NULL;
+    audit->sandbox = *request->sandbox_id ? recorded_id(call, request->sandbox_id) : NULL;
     audit->is_verdict_only = request->verify;
     return feed_start(&audit_ops, audit, call->connection_fd, ret, err);
 }

@@ -84,7 +84,7 @@ int process_service_launch(const struct call *call, const struct msg_launch_requ
     int r = spec_fill(call, request, &spec, err);
 
     if (r == 0)
-        r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+        r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
     if (r == 0)
         r = launch(sandbox, &spec, &record, &is_joined, err);
     if (r == 0 && request->ready)

@@ -68,7 +68,7 @@ int port_service_forward(const struct call *call, const struct msg_forward_reque
 
     self->stream.ops = &ops;
     self->connection_fd = call->connection_fd;
-    r = sandbox_find(call->host, request->sandbox_id, &self->sandbox, err);
+    r = sandbox_find(call->host, call->caller, request->sandbox_id, &self->sandbox, err);
     if (r < 0)
         return r;
     sandbox_attach(self->sandbox); /* forwarding a port counts as use of the sandbox */
@@ -89,7 +89,7 @@ static int owner_id_find(const struct call *call, const char *sandbox_id, struct
 
     if (*sandbox_id == '\0')
         return 0;
-    r = sandbox_find(call->host, sandbox_id, &sandbox, err);
+    r = sandbox_find(call->host, call->caller, sandbox_id, &sandbox, err);
     if (r < 0)
         return r;
     sandbox_get_info(sandbox, false, ret);

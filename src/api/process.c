@@ -12,17 +12,17 @@
 #include "host/sandbox/sandbox.h"
 
 /* In a throw-away machine, or in a sandbox. */
-static int process_find_anywhere(struct host *host, const char *sandbox_id, const char *id,
+static int process_find_anywhere(const struct call *call, const char *sandbox_id, const char *id,
                                  struct process **ret, struct err *err)
 {
     cleanup_with(machine_unref_slot) struct machine *machine = NULL;
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
-    int r = machine_find(host, sandbox_id, &machine, err);
+    int r = machine_find(call->host, call->caller, sandbox_id, &machine, err);
 
     if (r == 0)
         return process_find(machine, id, ret, err);
     if (err->kind == ERR_NOT_FOUND)
-        r = sandbox_find(host, sandbox_id, &sandbox, err);
+        r = sandbox_find(call->host, call->caller, sandbox_id, &sandbox, err);
     return r < 0 ? r : sandbox_find_process(sandbox, id, ret, err);
 }
 
@@ -30,8 +30,7 @@ int process_service_send_input(const struct call *call,
                                const struct msg_send_input_request *request, struct err *err)
 {
     cleanup_with(process_unref_slot) struct process *process = NULL;
-    int r =
-        process_find_anywhere(call->host, request->sandbox_id, request->process_id, &process, err);
+    int r = process_find_anywhere(call, request->sandbox_id, request->process_id, &process, err);
 
     if (r < 0 || (request->data.len == 0 && !request->eof))
         return r;
@@ -43,8 +42,7 @@ int process_service_signal(const struct call *call, const struct msg_signal_requ
                            struct err *err)
 {
     cleanup_with(process_unref_slot) struct process *process = NULL;
-    int r =
-        process_find_anywhere(call->host, request->sandbox_id, request->process_id, &process, err);
+    int r = process_find_anywhere(call, request->sandbox_id, request->process_id, &process, err);
 
     return r < 0 ? r
                  : process_signal(process, request->signal ? request->signal : SIGTERM,
@@ -55,8 +53,7 @@ int process_service_resize(const struct call *call, const struct msg_resize_requ
                            struct err *err)
 {
     cleanup_with(process_unref_slot) struct process *process = NULL;
-    int r =
-        process_find_anywhere(call->host, request->sandbox_id, request->process_id, &process, err);
+    int r = process_find_anywhere(call, request->sandbox_id, request->process_id, &process, err);
 
     return r < 0 ? r
                  : process_resize(process, (uint16_t)request->size->rows,

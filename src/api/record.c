@@ -19,7 +19,7 @@
 static int record_find(const struct call *call, const char *sandbox_id, const char *process_id,
                        struct sandbox **ret_sandbox, struct record **ret, struct err *err)
 {
-    int r = sandbox_find(call->host, sandbox_id, ret_sandbox, err);
+    int r = sandbox_find(call->host, call->caller, sandbox_id, ret_sandbox, err);
 
     return r < 0 ? r : sandbox_find_record(*ret_sandbox, process_id, ret, err);
 }
@@ -36,7 +36,7 @@ int process_service_start(const struct call *call, const struct msg_start_reques
     int r = process_spec_fill(request->process, call->arena, &spec, err);
 
     if (r == 0)
-        r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+        r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
     if (r < 0)
         return r;
     spec.key = text_or_null(request->idempotency_key);
@@ -83,7 +83,7 @@ int process_service_list(const struct call *call, const struct msg_list_processe
     struct msg_process_info *processes;
     struct record_info *infos;
     size_t count = 0, shown = 0;
-    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
 
     if (r < 0)
         return r;

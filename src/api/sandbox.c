@@ -46,6 +46,7 @@ int sandbox_service_run(const struct call *call, const struct msg_run_request *r
     static const struct msg_sandbox_spec none = { .template = "", .runtime = "" };
     const struct msg_sandbox_spec *sandbox = request->sandbox ? request->sandbox : &none;
     const struct machine_spec machine = {
+        .caller = call->caller,
         .template = text_or_null(sandbox->template),
         .runtime = text_or_null(sandbox->runtime),
         .limits = limits_of(sandbox->limits),
@@ -109,6 +110,7 @@ static int spec_fill(const struct call *call, const struct msg_create_sandbox_re
     int r = 0;
 
     *ret = (struct sandbox_spec){
+        .caller = call->caller,
         .name = text_or_null(request->name),
         .template = text_or_null(request->template),
         .runtime = text_or_null(request->runtime),
@@ -176,7 +178,7 @@ int sandbox_service_get(const struct call *call, const struct msg_get_sandbox_re
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
     cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
     struct msg_sandbox message;
-    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
 
     if (r < 0)
         return r;
@@ -198,6 +200,7 @@ int sandbox_service_update(const struct call *call,
     const struct msg_volume_mounts *volumes = request->volumes;
     enum sandbox_action expire, idle;
     struct sandbox_change change = {
+        .caller = call->caller,
         .name = request->name,
         .labels = labels_of(request->labels, request->labels_count, call->arena),
         .label_count = request->labels_count,
@@ -215,7 +218,7 @@ int sandbox_service_update(const struct call *call,
         .has_mounts = volumes != NULL,
         .mount_count = volumes ? volumes->mounts_count : 0,
     };
-    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
 
     if (r == 0 && volumes)
         r = mounts_find(call, volumes->mounts, volumes->mounts_count, &change.mounts, err);
@@ -229,7 +232,7 @@ static int state_change(const struct call *call, const struct msg_sandbox_reques
                         int (*change)(struct sandbox *sandbox, struct err *err), struct err *err)
 {
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
-    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
 
     if (r == 0)
         r = change(sandbox, err);
@@ -240,7 +243,7 @@ int sandbox_service_pause(const struct call *call, const struct msg_sandbox_requ
                           struct err *err)
 {
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
-    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
 
     if (r == 0)
         r = sandbox_pause_drained(sandbox, call->connection_fd, err);
@@ -272,7 +275,7 @@ int sandbox_service_resume(const struct call *call,
     int r = request->process ? process_spec_fill(request->process, call->arena, &spec, err) : 0;
 
     if (r == 0)
-        r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+        r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
     if (r == 0)
         r = sandbox_resume(sandbox, err);
     spec.is_detached = true;
@@ -304,7 +307,7 @@ int sandbox_service_destroy(const struct call *call, const struct msg_sandbox_re
                             struct err *err)
 {
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
-    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
 
     return r < 0 ? r : sandbox_destroy(sandbox, err);
 }
@@ -331,9 +334,9 @@ int sandbox_service_list(const struct call *call, const struct msg_list_sandboxe
     const struct label *labels = labels_of(request->labels, request->labels_count, call->arena);
     cleanup_free struct sandbox_info *infos = NULL;
     size_t count = 0;
-    int r = sandbox_list(call->host, labels, request->labels_count, &infos, &count, err);
 
-    return r < 0 ? r : infos_reply(call, infos, count, err);
+    sandbox_list(call->host, call->caller, labels, request->labels_count, &infos, &count);
+    return infos_reply(call, infos, count, err);
 }
 
 int sandbox_service_fork(const struct call *call, const struct msg_fork_request *request,
@@ -342,6 +345,7 @@ int sandbox_service_fork(const struct call *call, const struct msg_fork_request 
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
     struct sandbox *forks[FORK_MAX] = { NULL };
     struct fork_spec spec = {
+        .caller = call->caller,
         .from = text_or_null(request->from),
         .count = request->count,
         .name = text_or_null(request->name),
@@ -359,9 +363,9 @@ int sandbox_service_fork(const struct call *call, const struct msg_fork_request 
         return err_set(err, ERR_INVALID,
                        "field 'from': 'template' stands for the template itself; create a sandbox "
                        "from that instead");
-    r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+    r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
     if (r == 0)
-        r = sandbox_fork_as(sandbox, &spec, forks, err);
+        r = sandbox_fork(sandbox, &spec, forks, err);
     if (r < 0)
         return r;
     infos = arena_take(call->arena, request->count, sizeof(*infos));

@@ -39,7 +39,7 @@ static int shell_call(const struct call *call, const char *sandbox_id, const cha
                       struct shell_info *ret, struct err *err)
 {
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
-    int r = sandbox_find(call->host, sandbox_id, &sandbox, err);
+    int r = sandbox_find(call->host, call->caller, sandbox_id, &sandbox, err);
 
     return r < 0 ? r : function(sandbox, name, ret, err);
 }
@@ -74,7 +74,7 @@ int shell_service_remove(const struct call *call, const struct msg_shell_remove_
                          struct err *err)
 {
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
-    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
 
     return r < 0 ? r : shell_remove(sandbox, request->name, err);
 }
@@ -86,7 +86,7 @@ int shell_service_list(const struct call *call, const struct msg_shell_list_requ
     cleanup_free struct shell_info *infos = NULL;
     struct msg_shell *shells;
     size_t count = 0;
-    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
 
     if (r == 0)
         r = shell_list(sandbox, &infos, &count, err);

@@ -23,7 +23,7 @@ int snapshot_service_turn_complete(const struct call *call,
 {
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
     struct snapshot_info info = { 0 };
-    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
 
     if (r == 0)
         r = sandbox_turn(sandbox, &info, err);
@@ -43,7 +43,7 @@ int snapshot_service_create(const struct call *call,
                        "a snapshot cannot be called 'template': that stands for the template "
                        "itself");
     (void)snapshot_kind_parse(request->kind, &kind);
-    r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+    r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
     if (r == 0)
         r = sandbox_snapshot(sandbox, request->name, kind, &info, err);
     return r < 0 ? r : snapshot_reply(call, &info, err);
@@ -53,7 +53,7 @@ int snapshot_service_rollback(const struct call *call, const struct msg_rollback
                               struct err *err)
 {
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
-    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
 
     if (r == 0)
         r = sandbox_rollback(sandbox, request->snapshot, request->prune_newer, err);
@@ -64,7 +64,7 @@ int snapshot_service_remove(const struct call *call,
                             const struct msg_remove_snapshot_request *request, struct err *err)
 {
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
-    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
 
     return r < 0 ? r : sandbox_remove_snapshot(sandbox, request->snapshot, err);
 }
@@ -77,7 +77,7 @@ int snapshot_service_list(const struct call *call, const struct msg_list_snapsho
     cleanup_free struct snapshot_info *infos = NULL;
     struct msg_snapshot *snapshots;
     size_t count = 0;
-    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
 
     if (r == 0)
         r = sandbox_list_snapshots(sandbox, &infos, &count, err);

@@ -22,6 +22,7 @@ enum {
 };
 
 struct stats_request {
+    struct caller caller;
     char **ids; /* its own; none: all sandboxes */
     size_t count;
     uint64_t interval_ms;
@@ -75,8 +76,8 @@ static uint32_t cpu_millis(const struct sandbox_stats *now, const struct sandbox
 static int list_stats(struct host *host, const struct stats_request *wanted, bool wants_space,
                       struct sandbox_stats **ret, size_t *ret_count, struct err *err)
 {
-    const struct stats_query query = { (const char *const *)wanted->ids, wanted->count,
-                                       wants_space };
+    const struct stats_query query = { &wanted->caller, (const char *const *)wanted->ids,
+                                       wanted->count, wants_space };
 
     return sandbox_list_stats(host, &query, ret, ret_count, err);
 }
@@ -84,7 +85,8 @@ static int list_stats(struct host *host, const struct stats_request *wanted, boo
 int sandbox_service_stats(const struct call *call, const struct msg_stats_request *request,
                           struct err *err)
 {
-    const struct stats_query query = { request->sandbox_ids, request->sandbox_ids_count, true };
+    const struct stats_query query = { call->caller, request->sandbox_ids,
+                                       request->sandbox_ids_count, true };
     cleanup_free struct sandbox_stats *list = NULL;
     struct msg_sandbox_stats *stats;
     size_t count = 0;
@@ -134,7 +136,9 @@ static void forget_gone(struct stats_stream *self)
     size_t kept = 0;
 
     for (size_t i = 0; i < self->request.count; i++) {
-        const struct stats_request alone = { .ids = &self->request.ids[i], .count = 1 };
+        const struct stats_request alone = { .caller = self->request.caller,
+                                             .ids = &self->request.ids[i],
+                                             .count = 1 };
         struct sandbox_stats *one = NULL;
         struct err ignored;
         size_t count = 0;
@@ -227,6 +231,7 @@ int sandbox_service_watch_stats(const struct call *call,
     self->stream.ops = &stats_ops;
     self->host = call->host;
     self->connection_fd = call->connection_fd;
+    self->request.caller = *call->caller;
     self->request.ids = xcalloc(request->sandbox_ids_count + 1, sizeof(*self->request.ids));
     self->request.count = request->sandbox_ids_count;
     for (size_t i = 0; i < self->request.count; i++)

@@ -222,7 +222,7 @@ int template_service_commit(const struct call *call, const struct msg_commit_req
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
     struct template_info info = { 0 };
     struct msg_template template;
-    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
 
     if (r == 0)
         r = sandbox_commit(sandbox, request->name, &info, err);

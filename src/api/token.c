@@ -37,7 +37,7 @@ static int ports_owner_find(const struct call *call, const struct msg_token_crea
         return 0;
     if (request->read_only)
         return err_set(err, ERR_INVALID, "a token for ports cannot be read-only");
-    r = sandbox_find(call->host, request->ports_of, &sandbox, err);
+    r = sandbox_find(call->host, call->caller, request->ports_of, &sandbox, err);
     if (r == 0)
         (void)snprintf(ret, SANDBOX_ID_MAX, "%s", sandbox_id(sandbox));
     return r;

@@ -64,7 +64,7 @@ int tool_service_execute(const struct call *call, const struct msg_execute_tool_
     cleanup_with(tool_close_slot) struct tool_call *tool = NULL;
     const struct tool_result *result = NULL;
     struct msg_execute_tool_response reply;
-    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
 
     if (r == 0)
         r = tool_open(sandbox, &wanted, call->connection_fd, &tool, err);
@@ -128,7 +128,7 @@ int tool_service_read_output(const struct call *call, const struct msg_read_outp
                                     .limit = request->limit };
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
     struct tool_output output = { .text = NULL };
-    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
 
     if (r == 0)
         r = tool_read_output(sandbox, &part, &output, err);

@@ -30,7 +30,8 @@ static const struct label build_label = { "holt.build", "1" };
 
 int build_need_sandbox(struct build *build, struct err *err)
 {
-    const struct sandbox_spec spec = { .template = build->origin,
+    const struct sandbox_spec spec = { .caller = &build->caller,
+                                       .template = build->origin,
                                        .limits = { .memory_bytes = build->memory_bytes,
                                                    .cpu_millis = build->cpus * 1000 },
                                        .labels = &build_label,
@@ -159,22 +160,21 @@ static int build_run_all(struct build *build, struct err *err)
     return r;
 }
 
-int build_sweep(struct host *host, struct err *err)
+void build_sweep(struct host *host)
 {
     cleanup_free struct sandbox_info *infos = NULL;
     size_t count = 0;
-    int r = sandbox_list(host, &build_label, 1, &infos, &count, err);
 
+    sandbox_list(host, &caller_root, &build_label, 1, &infos, &count);
     for (size_t i = 0; i < count; i++) {
         struct sandbox *sandbox = NULL;
         struct err ignored;
 
-        if (sandbox_find(host, infos[i].id, &sandbox, &ignored) == 0)
+        if (sandbox_find(host, &caller_root, infos[i].id, &sandbox, &ignored) == 0)
             (void)sandbox_destroy(sandbox, &ignored);
         sandbox_unref(sandbox);
         sandbox_info_done(&infos[i]);
     }
-    return r;
 }
 
 static void build_set_status(struct build *build, enum build_status status, const struct err *err)
@@ -281,6 +281,7 @@ int build_start(struct host *host, const struct build_spec *spec, struct build *
 
     lock_init(&build->lock, LOCK_BUILD);
     build->host = host;
+    build->caller = *spec->caller;
     build->logs = json_array();
     (void)snprintf(build->state.step, sizeof(build->state.step), "base");
     build->files = xstrdup(spec->files);

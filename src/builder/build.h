@@ -11,6 +11,7 @@
 
 struct build;
 struct build_queue;
+struct caller;
 struct host;
 
 enum {
@@ -23,9 +24,10 @@ enum {
 enum build_status { BUILD_WAITS, BUILD_RUNS, BUILD_IS_READY, BUILD_HAS_FAILED };
 
 struct build_spec {
-    const char *from;    /* name of the base template */
-    const char *name;    /* of the new template */
-    const json_t *steps; /* [{"type", "args": [], "filesHash", "force"}], see step.c */
+    const struct caller *caller; /* on whose behalf */
+    const char *from;            /* name of the base template */
+    const char *name;            /* of the new template */
+    const json_t *steps;         /* [{"type", "args": [], "filesHash", "force"}], see step.c */
     const char *start_command, *ready_command; /* "": those of the base template */
     /* Limits of the build's sandbox and of sandboxes of the template; 0: those of the base. */
     unsigned cpus;
@@ -54,7 +56,7 @@ int build_start(struct host *host, const struct build_spec *spec, struct build *
 
 /* Removes the sandboxes that builds of an earlier daemon process left. Called before the first
  * build. */
-int build_sweep(struct host *host, struct err *err);
+void build_sweep(struct host *host);
 
 /* Returns whether the name is that of a cached step. */
 bool build_is_step(const char *template);

@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 
+#include "base/access/caller.h"
 #include "base/thread.h"
 #include "builder/build.h"
 #include "builder/queue.h"
@@ -16,6 +17,7 @@ enum { BUILD_HASH_BYTES = 65 };
 
 struct build {
     struct host *host;
+    struct caller caller;
     struct thread thread;
     atomic_bool is_cancelled;
 

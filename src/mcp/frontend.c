@@ -121,6 +121,7 @@ static enum MHD_Result initialize(struct mcp_post *post, const struct mcp_messag
     if (!result)
         return mcp_post_refuse(post, MHD_HTTP_OK, message->id, &query.fault);
     memcpy(query.spec.owner, post->owner, sizeof(query.spec.owner));
+    query.spec.caller = &post->exchange->caller;
     query.spec.may_batch = mcp_version_has_batches(version);
     if (mcp_session_open(post->exchange->frontend->context, &query.spec, &post->session, &err) < 0)
         return mcp_post_answer(post, err_kind_row(err.kind)->http_status,

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/access/caller.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -40,6 +41,7 @@ struct mcp_session {
     struct mcp_sessions *sessions;
     char id[MCP_SESSION_ID_LEN + 1];
     unsigned char owner[MCP_OWNER_BYTES];
+    struct caller caller;
     char *sandbox, *template;
     bool is_read_only, may_batch;
     struct lock making; /* held while the sandbox is created */
@@ -172,6 +174,7 @@ static struct mcp_session *session_new(struct mcp_sessions *sessions,
 
     session->sessions = sessions;
     memcpy(session->owner, spec->owner, sizeof(session->owner));
+    session->caller = *spec->caller;
     session->sandbox = spec->sandbox ? xstrdup(spec->sandbox) : NULL;
     session->template = spec->template ? xstrdup(spec->template) : NULL;
     session->is_read_only = spec->is_read_only;
@@ -276,10 +279,10 @@ static void slot_cancel(struct mcp_slot *slot)
     (void)shutdown(slot->connection_fd, SHUT_RD);
 }
 
-static int sandbox_remove(struct host *host, const char *id, struct err *err)
+static int sandbox_remove(struct mcp_session *session, const char *id, struct err *err)
 {
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
-    int r = sandbox_find(host, id, &sandbox, err);
+    int r = sandbox_find(session->sessions->host, &session->caller, id, &sandbox, err);
 
     if (r < 0 && err->kind == ERR_NOT_FOUND)
         return 0;
@@ -300,7 +303,7 @@ int mcp_session_end(struct mcp_session *session, struct err *err)
     session->made[0] = '\0';
     lock_release(&sessions->lock);
     lock_release(&session->making);
-    return made[0] ? sandbox_remove(sessions->host, made, err) : 0;
+    return made[0] ? sandbox_remove(session, made, err) : 0;
 }
 
 /* The caller holds the creation lock. The sandbox has an idle timeout, so it goes even if the
@@ -309,6 +312,7 @@ static int sandbox_make(struct mcp_session *session, struct sandbox **ret, struc
 {
     const struct label label = { .key = "made-by", .value = "mcp" };
     const struct sandbox_spec spec = {
+        .caller = &session->caller,
         .template = session->template,
         .labels = &label,
         .label_count = 1,
@@ -337,7 +341,7 @@ static int sandbox_of_own(struct mcp_session *session, bool may_make, struct san
 
     lock_take(&session->making);
     if (session->made[0])
-        r = sandbox_find(session->sessions->host, session->made, ret, err);
+        r = sandbox_find(session->sessions->host, &session->caller, session->made, ret, err);
     else if (!may_make)
         r = err_set(err, ERR_DENIED,
                     "a read-only client cannot create a sandbox: name one, as /mcp?sandbox=ID");
@@ -351,9 +355,9 @@ int mcp_session_sandbox(struct mcp_session *session, bool may_wake, struct sandb
                         struct err *err)
 {
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
-    int r = session->sandbox
-                ? sandbox_find(session->sessions->host, session->sandbox, &sandbox, err)
-                : sandbox_of_own(session, may_wake, &sandbox, err);
+    int r = session->sandbox ? sandbox_find(session->sessions->host, &session->caller,
+                                            session->sandbox, &sandbox, err)
+                             : sandbox_of_own(session, may_wake, &sandbox, err);
 
     if (r == 0 && may_wake)
         r = mcp_sandbox_wake(sandbox, err);

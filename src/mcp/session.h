@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+struct caller;
 struct err;
 struct host;
 struct mcp_session;
@@ -30,6 +31,7 @@ void mcp_sessions_free(struct mcp_sessions *sessions);
 
 struct mcp_session_spec {
     unsigned char owner[MCP_OWNER_BYTES]; /* the owner, see mcp_session_find */
+    const struct caller *caller;          /* on whose behalf */
     const char *sandbox;                  /* id or name; NULL: one is made at the first call */
     const char *template;                 /* of that one; NULL: the daemon's default */
     bool is_read_only;                    /* only such tools are wanted */

@@ -136,7 +136,11 @@ static int run_fork(struct tool_job *job, struct err *err)
 {
     size_t count = (size_t)tool_number_at(job, FORK_COUNT);
     cleanup_free struct sandbox **forks = xcalloc(count, sizeof(struct sandbox *));
-    int r = sandbox_fork(job->sandbox, optional_text_at(job, FORK_FROM), count, NULL, forks, err);
+    /* The labels stay, so the forks stay in the scope of the caller. */
+    const struct fork_spec spec = { .caller = &caller_root,
+                                    .from = optional_text_at(job, FORK_FROM),
+                                    .count = count };
+    int r = sandbox_fork(job->sandbox, &spec, forks, err);
 
     if (r < 0)
         return tool_job_fail(job, r, err);

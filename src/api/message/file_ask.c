@@ -26,7 +26,7 @@ int file_ask_send(const struct call *call, const struct file_ask *ask, struct sa
         return missing("path", err);
     if (request->type == FILE_MOVE && request->to[0] == '\0')
         return missing("to", err);
-    r = sandbox_find(call->host, ask->sandbox, ret_sandbox, err);
+    r = sandbox_find(call->host, call->caller, ask->sandbox, ret_sandbox, err);
     if (r == 0)
         r = file_call_open(*ret_sandbox, call->connection_fd, !caller_may_change(call->caller), ret,
                            err);

@@ -39,6 +39,7 @@ struct msg_sandbox sandbox_message(const struct sandbox_info *info, bool has_spa
                                    .files = info->limits.files };
     return (struct msg_sandbox){
         .id = info->id,
+        .owner = info->owner,
         .name = info->name,
         .state = sandbox_state_name(info->state),
         .reason = info->reason,

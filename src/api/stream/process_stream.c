@@ -241,7 +241,7 @@ int process_stream_run(const struct call *call, const struct machine_spec *machi
 static int sandbox_enter(const struct call *call, const char *id, struct process_stream *events,
                          struct err *err)
 {
-    int r = sandbox_find(call->host, id, &events->sandbox, err);
+    int r = sandbox_find(call->host, call->caller, id, &events->sandbox, err);
 
     if (r == 0)
         sandbox_attach(events->sandbox);

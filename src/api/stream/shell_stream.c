@@ -95,7 +95,7 @@ int shell_stream_run(const struct call *call, const char *sandbox,
     cleanup_with(sandbox_unref_slot) struct sandbox *found = NULL;
     cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
     struct shell_stream *events;
-    int r = sandbox_find(call->host, sandbox, &found, err);
+    int r = sandbox_find(call->host, call->caller, sandbox, &found, err);
 
     if (r < 0)
         return r;

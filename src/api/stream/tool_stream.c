@@ -81,7 +81,7 @@ int tool_stream_open(const struct call *call, const char *sandbox,
 
     events->stream.ops = &events_ops;
     events->message = json_incref((json_t *)(uintptr_t)call->message);
-    r = sandbox_find(call->host, sandbox, &events->sandbox, err);
+    r = sandbox_find(call->host, call->caller, sandbox, &events->sandbox, err);
     if (r == 0)
         r = tool_open(events->sandbox, request, call->connection_fd, &events->tool, err);
     if (r < 0)

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "base/err.h"
+#include "base/text/parse.h"
+
 static const char *const role_names[ROLES] = {
     [ROLE_NONE] = "",
     [ROLE_READ] = "read-only",
@@ -46,4 +49,28 @@ bool caller_sees(const struct caller *caller, const char *owner, const struct la
     if (caller->role != ROLE_ADMIN && strcmp(caller->owner, owner) != 0)
         return false;
     return labels_include(labels, count, caller->scope, caller->scope_count);
+}
+
+int caller_check_labels(const struct caller *caller, const struct label *labels, size_t count,
+                        struct err *err)
+{
+    for (size_t i = 0; i < caller->scope_count; i++) {
+        const struct label *wanted = &caller->scope[i];
+
+        if (!labels_include(labels, count, wanted, 1))
+            return err_set(err, ERR_DENIED,
+                           "this token is limited to objects with the label '%s=%.80s'",
+                           wanted->key, wanted->value);
+    }
+    return 0;
+}
+
+int owner_check_name(const char *name, struct err *err)
+{
+    if (!is_handle(name, OWNER_NAME_MAX))
+        return err_set(err, ERR_INVALID,
+                       "invalid owner '%.40s': use 1 to %d letters, digits, '.', '_' or '-', "
+                       "starting with a letter or digit",
+                       name, OWNER_NAME_MAX);
+    return 0;
 }

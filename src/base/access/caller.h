@@ -7,6 +7,8 @@
 
 #include "base/access/label.h"
 
+struct err;
+
 #define OWNER_ROOT "root" /* of the unix socket, of the main token and of the daemon itself */
 
 enum { OWNER_NAME_MAX = 64, CALLER_TOKEN_MAX = 8, CALLER_SCOPE_MAX = 4 };
@@ -42,3 +44,10 @@ bool caller_is_admin(const struct caller *caller);
 /* Returns whether an object with this owner and these labels exists for the caller. */
 bool caller_sees(const struct caller *caller, const char *owner, const struct label *labels,
                  size_t count);
+
+/* Fails with ERR_DENIED unless labels that the caller gives to an object keep it in its scope. */
+int caller_check_labels(const struct caller *caller, const struct label *labels, size_t count,
+                        struct err *err);
+
+/* Fails with ERR_INVALID for a text that is not a name of an owner. */
+int owner_check_name(const char *name, struct err *err);

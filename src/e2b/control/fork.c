@@ -14,6 +14,7 @@
 #include "e2b/core/ref.h"
 #include "e2b/core/wake.h"
 #include "host/sandbox/sandbox.h"
+#include "http/exchange.h"
 
 enum { FORKS_MAX = 100 };
 
@@ -39,22 +40,28 @@ static int metadata_make(struct fork *fork, const json_t *original, uint64_t tim
 
 /* All at once, so that they are alike. Where that cannot be, as many as can be: those after the
  * first have its files, which nothing has written to yet. The number of them. */
-static size_t forks_make(struct sandbox *original, struct fork *forks, size_t count)
+static size_t forks_make(const struct e2b_request *request, struct fork *forks, size_t count)
 {
+    struct sandbox *const original = request->sandbox;
     struct sandbox *made[FORKS_MAX], *source = original;
     const char *metadata_list[FORKS_MAX];
+    struct fork_spec spec = { .caller = &request->exchange->caller,
+                              .count = count,
+                              .metadata_list = metadata_list };
     struct err err = { 0 };
     size_t stand = 0;
 
     for (size_t i = 0; i < count; i++)
         metadata_list[i] = forks[i].text;
-    if (sandbox_fork(original, NULL, count, metadata_list, made, &err) == 0) {
+    if (sandbox_fork(original, &spec, made, &err) == 0) {
         for (size_t i = 0; i < count; i++)
             forks[i].sandbox = made[i];
         return count;
     }
     for (size_t i = 0; i < count; i++) {
-        if (sandbox_fork(source, NULL, 1, &metadata_list[i], &forks[i].sandbox, &forks[i].err) < 0)
+        spec.count = 1;
+        spec.metadata_list = &metadata_list[i];
+        if (sandbox_fork(source, &spec, &forks[i].sandbox, &forks[i].err) < 0)
             continue;
         stand++;
         source = source == original ? forks[i].sandbox : source;
@@ -163,7 +170,7 @@ static enum MHD_Result fork_answer(struct e2b_request *request)
     forks = xcalloc(count, sizeof(*forks));
     for (uint32_t i = 0; i < count && r == 0; i++)
         r = metadata_make(&forks[i], request->metadata, timeout_s, &forks[0].err);
-    if (r == 0 && forks_make(request->sandbox, forks, count) > 0)
+    if (r == 0 && forks_make(request, forks, count) > 0)
         forks_start(request, forks, count, timeout_s);
     answer = forks_json(request, forks, count);
     result = answer ? e2b_reply_json(request, MHD_HTTP_CREATED, answer)

@@ -172,7 +172,7 @@ static void rings_take(struct e2b_history *history, const struct sandbox_stats *
 
 static void look(struct e2b_history *history, bool wants_space)
 {
-    const struct stats_query query = { .wants_space = wants_space };
+    const struct stats_query query = { .caller = &caller_root, .wants_space = wants_space };
     cleanup_free struct sandbox_stats *stats = NULL;
     size_t count = 0;
     struct err ignored;

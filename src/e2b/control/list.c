@@ -15,6 +15,7 @@
 #include "e2b/core/page.h"
 #include "e2b/core/route.h"
 #include "host/sandbox/sandbox.h"
+#include "http/exchange.h"
 
 enum { KEY_SIZE = SANDBOX_ID_MAX + 24 };
 
@@ -207,11 +208,9 @@ static enum MHD_Result list_answer(struct e2b_request *request, const struct fil
 {
     struct sandbox_info *list = NULL;
     size_t count = 0;
-    struct err err = { 0 };
     json_t *array;
 
-    if (sandbox_list(request->host, NULL, 0, &list, &count, &err) < 0)
-        return e2b_reply_err(request, &err);
+    sandbox_list(request->host, &request->exchange->caller, NULL, 0, &list, &count);
     if (count > 0)
         qsort(list, count, sizeof(*list), filter->is_ascending ? compare : compare_reverse);
     array = list_json(request, filter, page, list, count);

@@ -34,17 +34,17 @@ static void looks_done(struct looks *looks)
     free(looks->second);
 }
 
-static int looks_take(struct host *host, const char *const *ids, size_t count, struct looks *ret,
-                      struct err *err)
+static int looks_take(const struct e2b_request *request, const char *const *ids, size_t count,
+                      struct looks *ret, struct err *err)
 {
-    struct stats_query query = { .ids = ids, .count = count };
-    int r = sandbox_list_stats(host, &query, &ret->first, &ret->count, err);
+    struct stats_query query = { .caller = &request->exchange->caller, .ids = ids, .count = count };
+    int r = sandbox_list_stats(request->host, &query, &ret->first, &ret->count, err);
 
     if (r < 0)
         return r;
     (void)poll(NULL, 0, LOOK_MS);
     query.wants_space = true;
-    return sandbox_list_stats(host, &query, &ret->second, &ret->count, err);
+    return sandbox_list_stats(request->host, &query, &ret->second, &ret->count, err);
 }
 
 static json_t *metric_json(const struct e2b_whole *whole, const struct e2b_sample *sample)
@@ -139,7 +139,7 @@ static enum MHD_Result one(struct e2b_request *request)
     array = history_json(request, &info, &range);
     if (json_array_size(array) == 0 && e2b_is_running(&info) && has_now(&range)) {
         id = info.id;
-        if (looks_take(request->host, &id, 1, &looks, &err) < 0)
+        if (looks_take(request, &id, 1, &looks, &err) < 0)
             return e2b_reply_err(request, &err);
         (void)json_array_append_new(array, now_json(request, &looks, 0));
     }
@@ -158,8 +158,8 @@ static size_t ids_parse(const struct e2b_request *request, char ids[][SANDBOX_ID
         struct sandbox *sandbox;
         struct err ignored;
 
-        if (e2b_id_to(word, ids[count]) &&
-            sandbox_find(request->host, ids[count], &sandbox, &ignored) == 0) {
+        if (e2b_id_to(word, ids[count]) && sandbox_find(request->host, &request->exchange->caller,
+                                                        ids[count], &sandbox, &ignored) == 0) {
             sandbox_unref(sandbox);
             count++;
         }
@@ -180,7 +180,7 @@ static enum MHD_Result many(struct e2b_request *request)
 
     for (size_t i = 0; i < count; i++)
         list[i] = ids[i];
-    if (count > 0 && looks_take(request->host, list, count, &looks, &err) < 0) {
+    if (count > 0 && looks_take(request, list, count, &looks, &err) < 0) {
         json_decref(object);
         return e2b_reply_err(request, &err);
     }

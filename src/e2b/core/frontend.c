@@ -348,7 +348,7 @@ static int connect_stream(struct connect_call *connect, const json_t *message, s
     own->fd = request->connection_fd;
     request->body = json_incref((json_t *)(uintptr_t)message);
     (void)e2b_id_to(request->to.sandbox, id);
-    r = sandbox_find(request->host, id, &own->sandbox, err);
+    r = sandbox_find(request->host, &caller_root, id, &own->sandbox, err);
     if (r == 0) {
         reset_register(request);
         r = request->route->stream(request, &own->inner, err);
@@ -402,7 +402,7 @@ static bool sandbox_exists(const struct e2b_request *request)
     struct err ignored;
 
     (void)e2b_id_to(request->to.sandbox, id);
-    return sandbox_find(request->host, id, &sandbox, &ignored) == 0;
+    return sandbox_find(request->host, &caller_root, id, &sandbox, &ignored) == 0;
 }
 
 static enum MHD_Result e2b_answer(struct exchange *exchange)

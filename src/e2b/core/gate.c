@@ -123,7 +123,7 @@ static unsigned sandbox_check(struct e2b_request *request, struct err *err)
     char id[SANDBOX_ID_MAX];
 
     if (!e2b_id_to(request->to.sandbox, id) ||
-        sandbox_find(request->host, id, &request->sandbox, err) < 0)
+        sandbox_find(request->host, &caller_root, id, &request->sandbox, err) < 0)
         return gone_refuse(err);
     request->metadata = e2b_metadata_read(request->sandbox);
     request->has_token = request->to.kind == E2B_PORT ? traffic_token_matches(request, id)
@@ -141,10 +141,8 @@ static void signed_sandbox_find(struct e2b_request *request)
 {
     struct sandbox_info *list = NULL;
     size_t count = 0;
-    struct err ignored;
 
-    if (sandbox_list(request->host, NULL, 0, &list, &count, &ignored) < 0)
-        return;
+    sandbox_list(request->host, &caller_root, NULL, 0, &list, &count);
     for (size_t i = 0; i < count; i++) {
         json_t *metadata = list[i].metadata ? json_loads(list[i].metadata, 0, NULL) : NULL;
         const char *token = e2b_metadata_text(metadata, "accessToken");

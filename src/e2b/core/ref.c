@@ -6,6 +6,7 @@
 #include "e2b/control/sandbox_json.h"
 #include "e2b/core/e2b.h"
 #include "host/sandbox/sandbox.h"
+#include "http/exchange.h"
 
 static int refuse(const struct e2b_request *request, struct err *err)
 {
@@ -21,7 +22,7 @@ int e2b_ref_find(struct e2b_request *request, struct err *err)
     if (request->sandbox)
         return 0;
     if (!e2b_id_to(request->params[0], id) ||
-        sandbox_find(request->host, id, &request->sandbox, err) < 0)
+        sandbox_find(request->host, &request->exchange->caller, id, &request->sandbox, err) < 0)
         return refuse(request, err);
     sandbox_get_info(request->sandbox, false, &info);
     return e2b_is_there(&info) ? 0 : refuse(request, err);

@@ -24,7 +24,9 @@ static int stats_take(const struct e2b_request *request, bool wants_space,
 {
     cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
     const char *ids[1] = { info.id };
-    const struct stats_query query = { .ids = ids, .count = 1, .wants_space = wants_space };
+    const struct stats_query query = {
+        .caller = &caller_root, .ids = ids, .count = 1, .wants_space = wants_space
+    };
     struct sandbox_stats *list = NULL;
     size_t count = 0;
     int r;

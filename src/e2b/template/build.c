@@ -411,7 +411,7 @@ int e2b_builds_open(struct host *host, struct e2b_objects *objects, const char *
     int r = e2b_builds_mark_lost(objects, err);
 
     if (r == 0)
-        r = build_sweep(host, err);
+        build_sweep(host);
     lock_init(&builds->lock, LOCK_E2B_BUILDS);
     builds->host = host;
     builds->objects = objects;

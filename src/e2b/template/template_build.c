@@ -159,7 +159,9 @@ static int origin_find(const struct e2b_request *request, struct e2b_template_re
 
 static int build(const struct e2b_request *request, struct err *err)
 {
-    struct build_spec spec = { .start_command = "", .ready_command = "" };
+    struct build_spec spec = { .caller = &request->exchange->caller,
+                               .start_command = "",
+                               .ready_command = "" };
     char notice[E2B_IMAGE_NOTICE_BYTES], id[E2B_ID_BYTES];
     struct e2b_template_ref from;
     int r = origin_find(request, &from, notice, err);

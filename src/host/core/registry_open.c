@@ -23,7 +23,7 @@
 
 enum {
     APPLICATION_ID = 0x486f6c74,
-    SCHEMA_VERSION = 6,
+    SCHEMA_VERSION = 7,
     BUSY_MS = 2000,
     VALUE_BYTES_MAX = 64 << 10, /* far above any row of ours; rejects what others wrote */
     SQL_BYTES_MAX = 8 << 10,
@@ -112,9 +112,61 @@ static const char schema_5[] = "ALTER TABLE sandboxes ADD COLUMN files INTEGER N
 static const char schema_6[] =
     "ALTER TABLE mounts ADD COLUMN read_only INTEGER NOT NULL DEFAULT 0;";
 
+/* Owners. Names are unique for each owner: the tables are made anew, because SQLite cannot drop the
+ * constraint of a column. Foreign keys are not in force meanwhile. */
+static const char schema_7[] =
+    "CREATE TABLE new_sandboxes ("
+    " number INTEGER PRIMARY KEY,"
+    " id TEXT NOT NULL UNIQUE,"
+    " owner TEXT NOT NULL,"
+    " name TEXT,"
+    " template TEXT NOT NULL,"
+    " runtime TEXT NOT NULL,"
+    " state TEXT NOT NULL,"
+    " reason TEXT NOT NULL,"
+    " created_ms INTEGER NOT NULL,"
+    " memory_bytes INTEGER NOT NULL,"
+    " cpu_millis INTEGER NOT NULL,"
+    " pids INTEGER NOT NULL,"
+    " quota_bytes INTEGER NOT NULL,"
+    " turns INTEGER NOT NULL,"
+    " snapshots_max INTEGER NOT NULL,"
+    " base TEXT NOT NULL,"
+    " expires_ms INTEGER NOT NULL,"
+    " expire_action TEXT NOT NULL,"
+    " idle_timeout_ms INTEGER NOT NULL,"
+    " idle_action TEXT NOT NULL,"
+    " last_active_ms INTEGER NOT NULL,"
+    " machine TEXT NOT NULL,"
+    " limits_group TEXT NOT NULL,"
+    " uid_slot INTEGER NOT NULL,"
+    " generation INTEGER NOT NULL,"
+    " request_key TEXT NOT NULL,"
+    " request_digest TEXT NOT NULL,"
+    " files INTEGER NOT NULL,"
+    " UNIQUE (owner, name)"
+    ") STRICT;"
+    "INSERT INTO new_sandboxes SELECT number, id, 'root', name, template, runtime, state, reason,"
+    " created_ms, memory_bytes, cpu_millis, pids, quota_bytes, turns, snapshots_max, base,"
+    " expires_ms, expire_action, idle_timeout_ms, idle_action, last_active_ms, machine,"
+    " limits_group, uid_slot, generation, request_key, request_digest, files FROM sandboxes;"
+    "DROP TABLE sandboxes;"
+    "ALTER TABLE new_sandboxes RENAME TO sandboxes;"
+    "CREATE TABLE new_volumes ("
+    " number INTEGER PRIMARY KEY,"
+    " id TEXT NOT NULL UNIQUE,"
+    " owner TEXT NOT NULL,"
+    " name TEXT NOT NULL,"
+    " token TEXT NOT NULL,"
+    " UNIQUE (owner, name)"
+    ") STRICT;"
+    "INSERT INTO new_volumes SELECT number, id, 'root', name, token FROM volumes;"
+    "DROP TABLE volumes;"
+    "ALTER TABLE new_volumes RENAME TO volumes;";
+
 /* The steps from each version to the next. Published steps never change. */
-static const char *const schema_steps[SCHEMA_VERSION] = { schema_1, schema_2, schema_3,
-                                                          schema_4, schema_5, schema_6 };
+static const char *const schema_steps[SCHEMA_VERSION] = { schema_1, schema_2, schema_3, schema_4,
+                                                          schema_5, schema_6, schema_7 };
 
 /* The missing statements name every field of a struct and are generated from its layout. */
 static const char *const statement_texts[STATEMENTS] = {
@@ -142,11 +194,12 @@ static const char *const statement_texts[STATEMENTS] = {
     [STATEMENT_REMOVE_SNAPSHOT] =
         "DELETE FROM snapshots WHERE sandbox = ?1 AND name = ?2 RETURNING parent",
     [STATEMENT_LIST_LABELS] = "SELECT key, value FROM labels WHERE sandbox = ?1 ORDER BY position",
-    [STATEMENT_ADD_VOLUME] = "INSERT INTO volumes (id, name, token) VALUES (?1, ?2, ?3)",
+    [STATEMENT_ADD_VOLUME] = "INSERT INTO volumes (id, owner, name, token) VALUES (?1, ?2, ?3, ?4)",
     [STATEMENT_REMOVE_VOLUME] = "DELETE FROM volumes WHERE id = ?1",
-    [STATEMENT_FIND_VOLUME] = ("SELECT id, name, token FROM volumes WHERE id = ?1 OR name = ?1"
-                               " ORDER BY id = ?1 DESC LIMIT 1"),
-    [STATEMENT_LIST_VOLUMES] = "SELECT id, name, token FROM volumes ORDER BY number",
+    [STATEMENT_FIND_VOLUME] =
+        ("SELECT id, owner, name, token FROM volumes WHERE id = ?1 OR name = ?1"
+         " ORDER BY id = ?1 DESC LIMIT 1"),
+    [STATEMENT_LIST_VOLUMES] = "SELECT id, owner, name, token FROM volumes ORDER BY number",
     [STATEMENT_PUT_OWNER] = ("INSERT INTO template_owners (template, owner) VALUES (?1, ?2)"
                              " ON CONFLICT (template) DO UPDATE SET owner = excluded.owner"),
     [STATEMENT_DROP_OWNER] = "DELETE FROM template_owners WHERE template = ?1",
@@ -498,10 +551,12 @@ static int registry_set_up(struct registry *registry, struct err *err)
     if (r >= 0)
         r = run_sql(registry,
                     "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
-                    "PRAGMA foreign_keys = ON",
+                    "PRAGMA foreign_keys = OFF", /* they would empty the tables of schema_7 */
                     "set up", err);
     if (r >= 0)
         r = make_schema(registry, err);
+    if (r >= 0)
+        r = run_sql(registry, "PRAGMA foreign_keys = ON", "set up", err);
     return r >= 0 ? statements_prepare(registry, err) : r;
 }
 

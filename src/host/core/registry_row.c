@@ -16,6 +16,7 @@
 
 static const struct row_field sandbox_fields[] = {
     SANDBOX(ROW_TEXT, id),
+    SANDBOX(ROW_TEXT, owner),
     SANDBOX(ROW_TEXT_OR_NULL, name),
     SANDBOX(ROW_TEXT, template),
     SANDBOX(ROW_TEXT, runtime),
@@ -56,6 +57,7 @@ static const struct row_field mount_fields[] = {
 
 static const struct row_field volume_fields[] = {
     FIELD(volume_info, ROW_TEXT, "id", id),
+    FIELD(volume_info, ROW_TEXT, "owner", owner),
     FIELD(volume_info, ROW_TEXT, "name", name),
     FIELD(volume_info, ROW_TEXT, "token", token),
 };

@@ -140,6 +140,7 @@ static int throwaway_activate(struct machine *machine, const struct machine_spec
         r = throwaway_set_quota(machine, spec->quota_bytes, err);
     if (r < 0)
         return r;
+    machine->creator = *spec->caller;
     machine_activate(machine);
     machine_enter_table(machine);
     return 0;
@@ -188,13 +189,21 @@ int machine_create(struct host *host, const struct machine_spec *spec, struct ma
     return metrics_note(host->metrics, TIMED_RUN, began_ns, r);
 }
 
-int machine_find(struct host *host, const char *id, struct machine **ret, struct err *err)
+static bool caller_sees_it(const struct caller *caller, const struct machine *machine)
+{
+    const struct caller *creator = &machine->creator;
+
+    return caller_sees(caller, creator->owner, creator->scope, creator->scope_count);
+}
+
+int machine_find(struct host *host, const struct caller *caller, const char *id,
+                 struct machine **ret, struct err *err)
 {
     struct machine *machine;
 
     lock_take(&host->lock);
     machine = host->machines;
-    while (machine && strcmp(machine->id, id) != 0)
+    while (machine && (strcmp(machine->id, id) != 0 || !caller_sees_it(caller, machine)))
         machine = machine->next;
     if (machine)
         (void)machine_ref(machine);

@@ -6,13 +6,15 @@
 #include "base/cleanup.h"
 #include "host/core/limits.h"
 
+struct caller;
 struct err;
 struct host;
 struct machine;
 
 struct machine_spec {
-    const char *template; /* NULL: the daemon's default */
-    const char *runtime;  /* NULL: the daemon's default */
+    const struct caller *caller; /* on whose behalf: gives the owner */
+    const char *template;        /* NULL: the daemon's default */
+    const char *runtime;         /* NULL: the daemon's default */
     struct sandbox_limits limits;
     uint64_t quota_bytes; /* 0: the daemon's default */
 };
@@ -25,9 +27,10 @@ int machine_create(struct host *host, const struct machine_spec *spec, struct ma
 /* Checks that the limits are in range. */
 int machine_check_limits(const struct sandbox_limits *limits, struct err *err);
 
-/* Finds the throw-away machine with this id and takes a reference; ERR_NOT_FOUND if there is none.
- */
-int machine_find(struct host *host, const char *id, struct machine **ret, struct err *err);
+/* Finds the throw-away machine with this id and takes a reference; ERR_NOT_FOUND if there is none
+ * that the caller sees. It has the labels of the scope of its creator. */
+int machine_find(struct host *host, const struct caller *caller, const char *id,
+                 struct machine **ret, struct err *err);
 
 const char *machine_id(const struct machine *machine);
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/access/caller.h"
 #include "base/err.h"
 #include "base/lock.h"
 #include "host/machine/channel.h"
@@ -41,8 +42,9 @@ struct machine {
     char id[RUNTIME_ID_MAX];
     atomic_int refs;
     unsigned uid_slot;
-    bool has_shared_uids; /* another machine owns the slot */
-    uint32_t limit_files; /* descriptors of one process; 0: the daemon's default */
+    bool has_shared_uids;  /* another machine owns the slot */
+    uint32_t limit_files;  /* descriptors of one process; 0: the daemon's default */
+    struct caller creator; /* of a throw-away; constant while it is in the table */
     struct runtime_guest guest;
     struct channel channel;               /* holds a reference until its `gone` event */
     char template[TEMPLATE_NAME_MAX + 1]; /* of its volume; "" before it has one */

@@ -261,7 +261,7 @@ static void check_registry(const struct config *config, struct finding *ret)
 static int run_true(struct host *host, struct err *err)
 {
     static char *const args[] = { (char *)(uintptr_t) "true", NULL };
-    const struct machine_spec machine_spec = { .template = "host" };
+    const struct machine_spec machine_spec = { .caller = &caller_root, .template = "host" };
     const struct process_spec process_spec = { .args = args };
     struct reader_event event = { .kind = READER_DATA };
     struct machine *machine;

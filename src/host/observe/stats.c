@@ -70,11 +70,11 @@ void sandbox_limits_in_force(struct host *host, const struct sandbox_limits *ask
         ret->memory_bytes = memory_bytes;
 }
 
-static int sandboxes_find(struct host *host, const char *const *ids, size_t count,
-                          struct sandbox **ret, struct err *err)
+static int sandboxes_find(struct host *host, const struct stats_query *query, struct sandbox **ret,
+                          struct err *err)
 {
-    for (size_t i = 0; i < count; i++) {
-        int r = sandbox_find(host, ids[i], &ret[i], err);
+    for (size_t i = 0; i < query->count; i++) {
+        int r = sandbox_find(host, query->caller, query->ids[i], &ret[i], err);
 
         if (r < 0)
             return r;
@@ -97,10 +97,10 @@ int sandbox_list_stats(struct host *host, const struct stats_query *query,
     int r = 0;
 
     if (count == 0) {
-        list = host_list_sandboxes(host, &count);
+        list = host_list_sandboxes(host, query->caller, &count);
     } else {
         list = xcalloc(count, sizeof(struct sandbox *));
-        r = sandboxes_find(host, query->ids, count, list, err);
+        r = sandboxes_find(host, query, list, err);
     }
     if (r == 0) {
         *ret = xcalloc(count + 1, sizeof(**ret));

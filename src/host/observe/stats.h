@@ -32,8 +32,10 @@ struct sandbox_stats {
 void sandbox_limits_in_force(struct host *host, const struct sandbox_limits *asked,
                              struct sandbox_limits *ret);
 
-/* The sandboxes with these ids or names, in this order, or all of them (count 0), oldest first. */
+/* The sandboxes with these ids or names, in this order, or all that the caller sees (count 0),
+ * oldest first. */
 struct stats_query {
+    const struct caller *caller;
     const char *const *ids;
     size_t count;
     bool wants_space; /* query the storage, which may be slow */

@@ -68,6 +68,18 @@ static void info_fill_times(struct sandbox_info *info, const struct sandbox_spec
     info->idle_action = spec->idle_action;
 }
 
+/* Adds the labels of the caller's scope to those that were asked for. */
+static int info_fill_labels(struct sandbox_info *info, const struct sandbox_spec *spec,
+                            struct err *err)
+{
+    const struct caller *caller = spec->caller;
+    int r = sandbox_labels_set(info, caller->scope, caller->scope_count, err);
+
+    if (r == 0)
+        r = sandbox_labels_set(info, spec->labels, spec->label_count, err);
+    return r == 0 ? caller_check_labels(caller, info->labels, info->label_count, err) : r;
+}
+
 static int info_fill(struct sandbox *sandbox, const struct sandbox_spec *spec, struct err *err)
 {
     struct host *host = sandbox->host;
@@ -82,6 +94,7 @@ static int info_fill(struct sandbox *sandbox, const struct sandbox_spec *spec, s
         return r;
     assert(ops);
     (void)snprintf(info->runtime, sizeof(info->runtime), "%s", ops->name);
+    (void)snprintf(info->owner, sizeof(info->owner), "%s", spec->caller->owner);
     (void)snprintf(info->name, sizeof(info->name), "%s", spec->name ? spec->name : "");
     host_limits(host, &spec->limits, &limits);
     info->limits =
@@ -96,17 +109,12 @@ static int info_fill(struct sandbox *sandbox, const struct sandbox_spec *spec, s
     }
     info_fill_times(info, spec);
     info->metadata = spec->metadata ? xstrdup(spec->metadata) : NULL;
-    if (spec->label_count > 0) {
-        info->labels = xcalloc(spec->label_count, sizeof(*info->labels));
-        memcpy(info->labels, spec->labels, spec->label_count * sizeof(*info->labels));
-        info->label_count = spec->label_count;
-    }
     if (spec->mount_count > 0) {
         info->mounts = xcalloc(spec->mount_count, sizeof(*info->mounts));
         memcpy(info->mounts, spec->mounts, spec->mount_count * sizeof(*info->mounts));
         info->mount_count = spec->mount_count;
     }
-    return 0;
+    return info_fill_labels(info, spec, err);
 }
 
 int sandbox_admit(struct sandbox *sandbox, struct err *err)
@@ -245,7 +253,8 @@ static int sandbox_join_key(struct host *host, const struct sandbox_spec *spec,
 {
     struct sandbox *sandbox;
 
-    while ((sandbox = sandbox_find_by_key(host, spec->key)) && !sandbox_wait_created(sandbox))
+    while ((sandbox = sandbox_find_by_key(host, spec->caller->owner, spec->key)) &&
+           !sandbox_wait_created(sandbox))
         sandbox_unref(sandbox);
     if (!sandbox)
         return -ENOENT;

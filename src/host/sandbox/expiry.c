@@ -280,7 +280,7 @@ static uint64_t expiry_round(struct expiry *expiry)
     int64_t now = clock_boot_ms();
     uint64_t wait_ms = REST_MAX_MS;
     size_t count;
-    cleanup_free struct sandbox **list = host_list_sandboxes(expiry->host, &count);
+    cleanup_free struct sandbox **list = host_list_sandboxes(expiry->host, &caller_root, &count);
 
     for (size_t i = 0; i < count; i++) {
         sandbox_tend(expiry, list[i], now, &wait_ms);

@@ -50,7 +50,9 @@ static int fork_fill(struct sandbox_info *info, const struct fork_spec *spec, si
         info->expires_ms = spec->ttl_ms ? info->created_ms + spec->ttl_ms : 0;
         info->expire_action = spec->expire_action;
     }
-    return sandbox_labels_set(info, spec->labels, spec->label_count, err);
+    if (sandbox_labels_set(info, spec->labels, spec->label_count, err) < 0)
+        return -err->errnum;
+    return caller_check_labels(spec->caller, info->labels, info->label_count, err);
 }
 
 static struct sandbox *fork_new(struct sandbox *original)
@@ -219,16 +221,8 @@ static void fork_undo_all(struct fork_batch *fork)
     }
 }
 
-int sandbox_fork(struct sandbox *sandbox, const char *from, size_t count,
-                 const char *const *metadata_list, struct sandbox **ret, struct err *err)
-{
-    const struct fork_spec spec = { .from = from, .count = count, .metadata_list = metadata_list };
-
-    return sandbox_fork_as(sandbox, &spec, ret, err);
-}
-
-int sandbox_fork_as(struct sandbox *sandbox, const struct fork_spec *spec, struct sandbox **ret,
-                    struct err *err)
+int sandbox_fork(struct sandbox *sandbox, const struct fork_spec *spec, struct sandbox **ret,
+                 struct err *err)
 {
     struct fork_batch fork = { .spec = spec, .made = ret, .lock = LOCK_INIT(LOCK_FORK) };
     uint64_t began_ns = clock_ns();

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/access/caller.h"
 #include "base/access/label.h"
 #include "host/core/limits.h"
 #include "host/volume/shared_volume.h"
@@ -56,6 +57,7 @@ struct sandbox_mount {
 
 struct sandbox_info {
     char id[SANDBOX_ID_MAX];
+    char owner[OWNER_NAME_MAX + 1];  /* constant */
     char name[SANDBOX_NAME_MAX + 1]; /* "": none */
     char template[TEMPLATE_NAME_MAX + 1];
     char runtime[16];

@@ -41,9 +41,10 @@ struct record;
 struct sandbox;
 
 struct sandbox_spec {
-    const char *name;     /* NULL: none; unique; valid wherever an id is */
-    const char *template; /* NULL: the daemon's default */
-    const char *runtime;  /* NULL: the daemon's default */
+    const struct caller *caller; /* on whose behalf: gives the owner and the labels of its scope */
+    const char *name;            /* NULL: none; unique for its owner; valid wherever an id is */
+    const char *template;        /* NULL: the daemon's default */
+    const char *runtime;         /* NULL: the daemon's default */
     struct sandbox_limits limits;
     uint64_t quota_bytes; /* 0: the daemon's default */
     const struct label *labels;
@@ -70,9 +71,12 @@ int sandbox_create(struct host *host, const struct sandbox_spec *spec, struct sa
 int sandbox_create_once(struct host *host, const struct sandbox_spec *spec, struct sandbox **ret,
                         bool *ret_is_joined, struct err *err);
 
-/* Finds a sandbox by id, name or the start of its id ("sb-" and at least four digits) and takes a
- * reference for the caller. ERR_NOT_FOUND, or ERR_INVALID if several ids start so. */
-int sandbox_find(struct host *host, const char *id, struct sandbox **ret, struct err *err);
+/* Finds a sandbox that the caller sees and takes a reference: by id, name or the start of its
+ * id ("sb-" and at least four digits). ERR_NOT_FOUND, with one text for sandboxes that do
+ * not exist and those that the caller does not see, or ERR_INVALID if the word stands for
+ * several. */
+int sandbox_find(struct host *host, const struct caller *caller, const char *word,
+                 struct sandbox **ret, struct err *err);
 
 /* Takes another reference. */
 struct sandbox *sandbox_ref(struct sandbox *sandbox);
@@ -81,9 +85,10 @@ struct sandbox *sandbox_ref(struct sandbox *sandbox);
 void sandbox_unref(struct sandbox *sandbox);
 DEFINE_CLEANUP(sandbox_unref, struct sandbox *);
 
-/* Return the host and the id, which never change. */
+/* Return the host, the id and the owner, which never change. */
 struct host *sandbox_host(const struct sandbox *sandbox);
 const char *sandbox_id(const struct sandbox *sandbox);
+const char *sandbox_owner(const struct sandbox *sandbox);
 
 /* Returns the generation of its files: a rollback begins a new one. */
 uint32_t sandbox_generation(struct sandbox *sandbox);
@@ -109,7 +114,8 @@ int sandbox_plan_expiry(struct sandbox *sandbox, uint64_t expires_ms, enum sandb
 
 /* A change of properties; what is 0, NULL or not set stays. */
 struct sandbox_change {
-    const char *name; /* "": none */
+    const struct caller *caller; /* whose scope the labels keep */
+    const char *name;            /* "": none */
     const struct label *labels;
     size_t label_count;
     const char *const *dropped_labels; /* keys */
@@ -134,9 +140,9 @@ int sandbox_update(struct sandbox *sandbox, const struct sandbox_change *change,
 int sandbox_labels_set(struct sandbox_info *info, const struct label *labels, size_t count,
                        struct err *err);
 
-/* Lists the sandboxes that have all of these labels, oldest first. */
-int sandbox_list(struct host *host, const struct label *labels, size_t label_count,
-                 struct sandbox_info **ret, size_t *ret_count, struct err *err);
+/* Lists the sandboxes that the caller sees and that have all of these labels, oldest first. */
+void sandbox_list(struct host *host, const struct caller *caller, const struct label *labels,
+                  size_t label_count, struct sandbox_info **ret, size_t *ret_count);
 
 /* Starts a process; the caller owns one reference to it. ERR_EXISTS (ProcessExists) if its key
  * is in use: sandbox_find_record_by_key returns that process. */
@@ -229,7 +235,8 @@ int sandbox_list_snapshots(struct sandbox *sandbox, struct snapshot_info **ret, 
  * none) has one entry per fork. ret has room for count references. */
 enum { FORK_MAX = 256 };
 struct fork_spec {
-    const char *from; /* NULL: the present files */
+    const struct caller *caller; /* whose scope the labels keep; the owner is the original's */
+    const char *from;            /* NULL: the present files */
     size_t count;
     const char *const *metadata_list;
     const char *name;           /* NULL: none; several forks are NAME-1, NAME-2, ... */
@@ -239,10 +246,8 @@ struct fork_spec {
     uint64_t ttl_ms;
     enum sandbox_action expire_action;
 };
-int sandbox_fork_as(struct sandbox *sandbox, const struct fork_spec *spec, struct sandbox **ret,
-                    struct err *err);
-int sandbox_fork(struct sandbox *sandbox, const char *from, size_t count,
-                 const char *const *metadata_list, struct sandbox **ret, struct err *err);
+int sandbox_fork(struct sandbox *sandbox, const struct fork_spec *spec, struct sandbox **ret,
+                 struct err *err);
 
 /* Lists the differences between two states: a snapshot, "" for the template, NULL for the
  * present files. A NULL `from` is the last snapshot taken or rolled back to. */

@@ -37,6 +37,8 @@ enum sandbox_word { SANDBOX_WORD_ID, SANDBOX_WORD_NAME, SANDBOX_WORD_KEY, SANDBO
 
 enum { SANDBOX_CHAINS = 4096 };
 
+#define SANDBOX_ID_PREFIX "sb-"
+
 /* Finds sandboxes by hash, because every request finds one. */
 struct sandbox_index {
     struct sandbox *chains[SANDBOX_WORDS][SANDBOX_CHAINS];
@@ -82,9 +84,9 @@ struct sandbox {
 /* Allocates a sandbox with a random id and one reference; it is in no table yet. */
 struct sandbox *sandbox_new(struct host *host);
 
-/* Finds the sandbox that was created with this idempotency key and takes a reference, or returns
- * NULL. */
-struct sandbox *sandbox_find_by_key(struct host *host, const char *key);
+/* Finds the owner's sandbox that was created with this idempotency key and takes a reference, or
+ * returns NULL. */
+struct sandbox *sandbox_find_by_key(struct host *host, const char *owner, const char *key);
 
 /* Waits until the sandbox is neither being created nor destroyed. Returns whether it still
  * exists. */
@@ -206,9 +208,10 @@ int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err 
 /* Cleans up after a machine that ended unexpectedly, and records the sandbox as stopped. */
 void sandbox_handle_loss(struct sandbox *sandbox);
 
-/* Lists all sandboxes, oldest first, each with a reference, so that callers hold no lock while
- * they use a slow one. The caller frees the list. */
-struct sandbox **host_list_sandboxes(struct host *host, size_t *ret_count);
+/* Lists the sandboxes that the caller sees, oldest first, each with a reference, so that no lock is
+ * held while a slow one is used. The list is for the user of the function to free. */
+struct sandbox **host_list_sandboxes(struct host *host, const struct caller *caller,
+                                     size_t *ret_count);
 
 /* Returns PoolFull unless the storage has room for another sandbox. */
 int host_check_space(struct host *host, struct err *err);

@@ -121,6 +121,8 @@ static int info_change(struct sandbox_info *info, const struct sandbox_change *c
 
     labels_drop(info, change);
     r = sandbox_labels_set(info, change->labels, change->label_count, err);
+    if (r == 0)
+        r = caller_check_labels(change->caller, info->labels, info->label_count, err);
     if (r < 0)
         return r;
     if (change->name)

@@ -44,6 +44,7 @@ static int info_init(struct volume_info *info, const char *name, struct err *err
     if (random_hex(digits, ID_BYTES) < 0 || random_hex(info->token, TOKEN_BYTES) < 0)
         return err_sys(err, -EIO, "get random bytes");
     (void)snprintf(info->id, sizeof(info->id), "vol%s", digits);
+    (void)snprintf(info->owner, sizeof(info->owner), "%s", OWNER_ROOT);
     (void)snprintf(info->name, sizeof(info->name), "%s", name);
     return 0;
 }
@@ -170,7 +171,7 @@ static int text_copy(const json_t *object, const char *name, char *ret, size_t s
 /* A volume that an interrupted migration has recorded is skipped. */
 static int volume_migrate(struct host *host, const json_t *object, struct err *err)
 {
-    struct volume_info info = { .id = "" }, known;
+    struct volume_info info = { .owner = OWNER_ROOT }, known;
     struct err ignored;
     int r = text_copy(object, "id", info.id, sizeof(info.id), err);
 

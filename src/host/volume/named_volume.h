@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "base/access/caller.h"
+
 struct err;
 struct host;
 struct sandbox_mount;
@@ -16,6 +18,7 @@ enum {
 
 struct volume_info {
     char id[VOLUME_ID_MAX + 1];
+    char owner[OWNER_NAME_MAX + 1];
     char name[VOLUME_NAME_MAX + 1];
     char token[VOLUME_TOKEN_SIZE]; /* gives access to the files of this volume over HTTP */
 };

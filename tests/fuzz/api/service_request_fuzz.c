@@ -48,10 +48,11 @@ static int hosts_refusal(struct err *err)
     return err_set(err, ERR_BUSY, "not today");
 }
 
-static int check_sandbox_find(struct host *host, const char *id, struct sandbox **ret,
-                              struct err *err)
+static int check_sandbox_find(struct host *host, const struct caller *caller, const char *id,
+                              struct sandbox **ret, struct err *err)
 {
     (void)host;
+    (void)caller;
     (void)err;
     assert(is_handle(id, SANDBOX_NAME_MAX) && !strstr(id, ".."));
     *ret = NULL;

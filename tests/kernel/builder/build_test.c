@@ -15,6 +15,7 @@ static struct build *build_begin(struct build_queue *queue, const char *command,
     cleanup_json json_t *steps =
         json_pack("[{s:s, s:[s]}]", "type", "RUN", "args", ready ? "true" : command);
     const struct build_spec spec = {
+        .caller = &caller_root,
         .from = "host",
         .name = "made",
         .steps = steps,
@@ -56,7 +57,7 @@ static void check_nothing_left(void)
     struct template *template = NULL;
     size_t count = 0;
 
-    CHECK_OK(sandbox_list(world.host, NULL, 0, &infos, &count, &err), &err);
+    sandbox_list(world.host, &caller_root, NULL, 0, &infos, &count);
     CHECK(count == 0, "(%zu sandboxes)", count);
     CHECK(template_open(host_store(world.host), "made", &template, &err) < 0);
 }

@@ -67,7 +67,9 @@ static void nobody_inside_looks_into_a_worker(void)
 
 static void a_sandbox_without_room_for_a_worker_says_so(void)
 {
-    struct sandbox_spec spec = { .name = "narrow", .template = "small", .limits = { .pids = 2 } };
+    struct sandbox_spec spec = {
+        .caller = &caller_root, .name = "narrow", .template = "small", .limits = { .pids = 2 }
+    };
     struct sandbox *narrow = NULL;
     struct file_call *call = NULL;
     struct process *process = NULL;

@@ -118,7 +118,7 @@ static inline void world_import(const char *name)
 
 static inline struct sandbox *world_create(const char *name)
 {
-    struct sandbox_spec spec = { .name = name, .template = "small" };
+    struct sandbox_spec spec = { .caller = &caller_root, .name = name, .template = "small" };
     struct sandbox *sandbox = NULL;
     struct err err = { 0 };
 

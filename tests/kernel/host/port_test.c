@@ -376,7 +376,7 @@ static void connections_end_with_the_daemon_and_new_ones_are_made(void)
     sandbox_unref(sandbox);
     host_close(TAKE_PTR(world.host));
     world_start();
-    CHECK_OK(sandbox_find(world.host, id, &sandbox, &err), &err);
+    CHECK_OK(sandbox_find(world.host, &caller_root, id, &sandbox, &err), &err);
     serve_on(sandbox, "::1", IPV6_PORT);
     served = forward(sandbox, SERVER_PORT);
     check_echo(served);

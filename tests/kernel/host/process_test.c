@@ -127,7 +127,7 @@ static struct sandbox *find_again(const char *name)
 {
     struct sandbox *sandbox = NULL;
 
-    CHECK_OK(sandbox_find(world.host, name, &sandbox, &err), &err);
+    CHECK_OK(sandbox_find(world.host, &caller_root, name, &sandbox, &err), &err);
     return sandbox;
 }
 
@@ -396,7 +396,9 @@ static void a_reader_may_wait_for_a_while(void)
 
 static void the_end_of_its_sandboxs_time_is_told(void)
 {
-    const struct sandbox_spec spec = { .template = "small", .ttl_ms = 1000 };
+    const struct sandbox_spec spec = { .caller = &caller_root,
+                                       .template = "small",
+                                       .ttl_ms = 1000 };
     struct sandbox *sandbox = NULL;
     struct record *record;
     struct process_end end;

@@ -112,9 +112,9 @@ static inline void property_sweep(const struct property_run *run)
     size_t count;
 
     world_open(run->storage);
-    CHECK_OK(sandbox_list(world.host, NULL, 0, &list, &count, &err), &err);
+    sandbox_list(world.host, &caller_root, NULL, 0, &list, &count);
     for (size_t i = 0; i < count; i++) {
-        CHECK_OK(sandbox_find(world.host, list[i].id, &sandbox, &err), &err);
+        CHECK_OK(sandbox_find(world.host, &caller_root, list[i].id, &sandbox, &err), &err);
         world_destroy(sandbox);
         sandbox_info_done(&list[i]);
     }

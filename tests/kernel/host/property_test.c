@@ -122,7 +122,7 @@ static void check_list(void)
     struct sandbox_info *list;
     size_t count;
 
-    CHECK_OK(sandbox_list(world.host, NULL, 0, &list, &count, &err), &err);
+    sandbox_list(world.host, &caller_root, NULL, 0, &list, &count);
     for (size_t i = 0; i < count; i++) {
         CHECK(box, "(there is a sandbox %s)", list[i].id);
         CHECK_TEXT(list[i].id, box->id);
@@ -174,7 +174,8 @@ static bool is_taken(const char *name)
 static void op_create(struct box *ignored)
 {
     static const char *const names[] = { NULL, NULL, "one", "two", "three" };
-    struct sandbox_spec spec = { .name = names[chance(ARRAY_SIZE(names))],
+    struct sandbox_spec spec = { .caller = &caller_root,
+                                 .name = names[chance(ARRAY_SIZE(names))],
                                  .template = "small",
                                  .snapshots_max = one_in(4) ? 3 : 0 };
     struct box *box = free_box();
@@ -207,7 +208,8 @@ static void op_destroy(struct box *box)
     (void)expect(sandbox_destroy(box->handle, &err), CAUSE_NONE);
     box->is_gone = true;
     SAY("%zu: find it", number_of(box));
-    (void)expect(sandbox_find(world.host, box->id, &found, &err), CAUSE_SESSION_NOT_FOUND);
+    (void)expect(sandbox_find(world.host, &caller_root, box->id, &found, &err),
+                 CAUSE_SESSION_NOT_FOUND);
 }
 
 /* --- files ----------------------------------------------------------------------------------- */
@@ -353,7 +355,11 @@ static void op_fork(struct box *box)
     if (wanted == CAUSE_NONE && from && !box_find(box, from))
         wanted = CAUSE_SNAPSHOT_NOT_FOUND;
     SAY("%zu: fork of %zu as %s", number_of(into), number_of(box), from ? from : "it is");
-    if (!expect(sandbox_fork(box->handle, from, 1, NULL, &handle, &err), wanted))
+    if (!expect(
+            sandbox_fork(box->handle,
+                         &(struct fork_spec){ .caller = &caller_root, .from = from, .count = 1 },
+                         &handle, &err),
+            wanted))
         return;
     box_forget(into);
     box_fill(into, handle);
@@ -452,7 +458,7 @@ static void op_restart(struct box *ignored)
     for (struct box *box = boxes; box < boxes + BOXES; box++) {
         if (!box->is_used)
             continue;
-        CHECK_OK(sandbox_find(world.host, box->id, &box->handle, &err), &err);
+        CHECK_OK(sandbox_find(world.host, &caller_root, box->id, &box->handle, &err), &err);
         check_info(box);
         check_snapshots(box);
         check_files(box);

@@ -118,7 +118,7 @@ static void newer_snapshots_stay_unless_they_are_to_go(void)
 
 static void pruning_spares_what_somebody_has_named(void)
 {
-    struct sandbox_spec spec = { .template = "small", .snapshots_max = 3 };
+    struct sandbox_spec spec = { .caller = &caller_root, .template = "small", .snapshots_max = 3 };
     struct sandbox *sandbox;
     struct snapshot_info turn, *list;
     size_t count;
@@ -171,7 +171,7 @@ static void every_operation_answers_by_the_state(void)
 {
     struct sandbox *sandbox = world_create("states"), *forks[1], *none;
     struct snapshot_info turn;
-    struct sandbox_spec again = { .name = "states", .template = "small" };
+    struct sandbox_spec again = { .caller = &caller_root, .name = "states", .template = "small" };
 
     /* active */
     CHECK_CAUSE(sandbox_turn(sandbox, &turn, &err), CAUSE_NONE);
@@ -190,7 +190,9 @@ static void every_operation_answers_by_the_state(void)
     CHECK_CAUSE(sandbox_rollback(sandbox, "s", false, &err), CAUSE_SESSION_PAUSED);
     CHECK_CAUSE(sandbox_start(sandbox, &err), CAUSE_INVALID_STATE);
     CHECK_CAUSE(sandbox_snapshot(sandbox, "paused", SNAPSHOT_NAMED, &turn, &err), CAUSE_NONE);
-    CHECK_CAUSE(sandbox_fork(sandbox, NULL, 1, NULL, forks, &err), CAUSE_NONE);
+    CHECK_CAUSE(sandbox_fork(sandbox, &(struct fork_spec){ .caller = &caller_root, .count = 1 },
+                             forks, &err),
+                CAUSE_NONE);
     CHECK(world_state(forks[0]) == SANDBOX_ACTIVE);
     world_destroy(forks[0]);
     CHECK_CAUSE(sandbox_resume(sandbox, &err), CAUSE_NONE);
@@ -212,7 +214,8 @@ static void every_operation_answers_by_the_state(void)
     CHECK_CAUSE(sandbox_destroy(sandbox, &err), CAUSE_NONE);
     CHECK_CAUSE(sandbox_destroy(sandbox, &err), CAUSE_NONE);
     CHECK(exec_cause(sandbox) == CAUSE_SESSION_DESTROYING);
-    CHECK_CAUSE(sandbox_find(world.host, "states", &none, &err), CAUSE_SESSION_NOT_FOUND);
+    CHECK_CAUSE(sandbox_find(world.host, &caller_root, "states", &none, &err),
+                CAUSE_SESSION_NOT_FOUND);
     sandbox_unref(sandbox);
 }
 
@@ -252,8 +255,14 @@ static void forks_share_nothing_but_the_past(void)
     CHECK(world_sh(sandbox, "echo 1 > /f", NULL) == 0);
     CHECK_OK(sandbox_turn(sandbox, &turn, &err), &err);
     CHECK(world_sh(sandbox, "echo 2 > /f", NULL) == 0);
-    CHECK_OK(sandbox_fork(sandbox, NULL, 8, NULL, forks, &err), &err);
-    CHECK_OK(sandbox_fork(sandbox, "turn-0001", 1, NULL, &forks[8], &err), &err);
+    CHECK_OK(sandbox_fork(sandbox, &(struct fork_spec){ .caller = &caller_root, .count = 8 }, forks,
+                          &err),
+             &err);
+    CHECK_OK(
+        sandbox_fork(sandbox,
+                     &(struct fork_spec){ .caller = &caller_root, .from = "turn-0001", .count = 1 },
+                     &forks[8], &err),
+        &err);
     CHECK(world_sh(sandbox, "echo 3 > /f", NULL) == 0);
     (void)snprintf(machine_id, sizeof(machine_id), "%.60s", world_cat(sandbox, "/etc/machine-id"));
     (void)snprintf(boot_id, sizeof(boot_id), "%.60s",
@@ -368,7 +377,7 @@ static void *destroy_by_name(void *argument)
 
     (void)argument;
     for (;;) {
-        if (sandbox_find(world.host, "doomed", &sandbox, &why) < 0)
+        if (sandbox_find(world.host, &caller_root, "doomed", &sandbox, &why) < 0)
             continue;
         CHECK_OK(sandbox_destroy(sandbox, &why), &why);
         sandbox_unref(sandbox);
@@ -379,7 +388,9 @@ static void *destroy_by_name(void *argument)
 static void a_destroy_during_create_wins(void)
 {
     for (int i = 0; i < 20; i++) {
-        struct sandbox_spec spec = { .name = "doomed", .template = "small" };
+        struct sandbox_spec spec = { .caller = &caller_root,
+                                     .name = "doomed",
+                                     .template = "small" };
         struct sandbox *sandbox = NULL;
         pthread_t thread;
 
@@ -388,7 +399,8 @@ static void a_destroy_during_create_wins(void)
             CHECK(err.cause == CAUSE_SESSION_DESTROYING, "(%s)", err.msg);
         CHECK(pthread_join(thread, NULL) == 0);
         sandbox_unref(sandbox);
-        CHECK_CAUSE(sandbox_find(world.host, "doomed", &sandbox, &err), CAUSE_SESSION_NOT_FOUND);
+        CHECK_CAUSE(sandbox_find(world.host, &caller_root, "doomed", &sandbox, &err),
+                    CAUSE_SESSION_NOT_FOUND);
     }
 }
 
@@ -396,7 +408,9 @@ static void a_destroy_during_create_wins(void)
 
 static struct sandbox *create_once(const char *digest, bool *ret_is_joined)
 {
-    struct sandbox_spec spec = { .template = "small", .key = "key", .digest = digest };
+    struct sandbox_spec spec = {
+        .caller = &caller_root, .template = "small", .key = "key", .digest = digest
+    };
     struct sandbox *sandbox = NULL;
     struct err why = { 0 };
 
@@ -442,7 +456,9 @@ static void many_with_one_key_get_one_sandbox(void)
 
 static void a_key_stands_for_one_wish_until_its_sandbox_is_gone(void)
 {
-    struct sandbox_spec other = { .template = "small", .key = "key", .digest = "other" };
+    struct sandbox_spec other = {
+        .caller = &caller_root, .template = "small", .key = "key", .digest = "other"
+    };
     struct sandbox *sandbox, *again = NULL;
     bool is_joined = true;
 
@@ -465,7 +481,7 @@ static void a_key_does_not_hide_that_a_name_is_taken(void)
 {
     struct sandbox *sandbox = world_create("named"), *other = NULL;
     struct sandbox_spec spec = {
-        .name = "named", .template = "small", .key = "key", .digest = "same"
+        .caller = &caller_root, .name = "named", .template = "small", .key = "key", .digest = "same"
     };
     bool is_joined;
 
@@ -498,9 +514,9 @@ static void sandboxes_outlive_the_host(void)
     host_close(TAKE_PTR(world.host));
     world_start();
 
-    CHECK_OK(sandbox_find(world.host, "running", &running, &err), &err);
-    CHECK_OK(sandbox_find(world.host, "frozen", &paused, &err), &err);
-    CHECK_OK(sandbox_find(world.host, "halted", &stopped, &err), &err);
+    CHECK_OK(sandbox_find(world.host, &caller_root, "running", &running, &err), &err);
+    CHECK_OK(sandbox_find(world.host, &caller_root, "frozen", &paused, &err), &err);
+    CHECK_OK(sandbox_find(world.host, &caller_root, "halted", &stopped, &err), &err);
     CHECK(world_state(running) == SANDBOX_ACTIVE);
     CHECK(world_state(paused) == SANDBOX_PAUSED);
     CHECK(world_state(stopped) == SANDBOX_STOPPED);
@@ -522,9 +538,9 @@ static void sandboxes_outlive_the_host(void)
 
 static int mounts_update(struct sandbox *sandbox, const struct sandbox_mount *mount)
 {
-    const struct sandbox_change change = { .has_mounts = true,
-                                           .mounts = mount,
-                                           .mount_count = mount ? 1 : 0 };
+    const struct sandbox_change change = {
+        .caller = &caller_root, .has_mounts = true, .mounts = mount, .mount_count = mount ? 1 : 0
+    };
 
     return sandbox_update(sandbox, &change, &err);
 }
@@ -594,7 +610,9 @@ static void *update_race(void *argument)
 {
     struct volume_race *volume_race = argument;
     struct sandbox_mount mount;
-    struct sandbox_change change = { .has_mounts = true, .mounts = &mount, .mount_count = 1 };
+    struct sandbox_change change = {
+        .caller = &caller_root, .has_mounts = true, .mounts = &mount, .mount_count = 1
+    };
     struct err why = { 0 };
 
     volume_race->updated = named_volume_mount(world.host, "data", "/mnt", &mount, &why);

@@ -137,7 +137,7 @@ static void check_all_listed(struct sandbox *const *sandboxes, size_t count)
     struct sandbox_info *list, info;
     size_t listed;
 
-    CHECK_OK(sandbox_list(world.host, NULL, 0, &list, &listed, &err), &err);
+    sandbox_list(world.host, &caller_root, NULL, 0, &list, &listed);
     CHECK(listed == count, "(%zu)", listed);
     for (size_t i = 0; i < count; i++) {
         sandbox_get_info(sandboxes[i], false, &info);
@@ -242,8 +242,12 @@ static void forks_and_their_origin_never_see_each_other(void)
     struct process *storms[3];
 
     CHECK(world_sh(sandboxes[0], "mkdir /shared; echo x > /shared/x", NULL) == 0);
-    CHECK_OK(sandbox_fork(sandboxes[0], NULL, 1, NULL, &sandboxes[1], &err), &err);
-    CHECK_OK(sandbox_fork(sandboxes[1], NULL, 1, NULL, &sandboxes[2], &err), &err);
+    CHECK_OK(sandbox_fork(sandboxes[0], &(struct fork_spec){ .caller = &caller_root, .count = 1 },
+                          &sandboxes[1], &err),
+             &err);
+    CHECK_OK(sandbox_fork(sandboxes[1], &(struct fork_spec){ .caller = &caller_root, .count = 1 },
+                          &sandboxes[2], &err),
+             &err);
     for (size_t i = 0; i < ARRAY_SIZE(storms); i++)
         storms[i] = storm_start(sandboxes[i], words[i]);
     for (size_t i = 0; i < ARRAY_SIZE(storms); i++)

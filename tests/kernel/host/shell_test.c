@@ -72,7 +72,7 @@ static const char *template;
 
 static struct sandbox *create(void)
 {
-    struct sandbox_spec spec = { .template = template };
+    struct sandbox_spec spec = { .caller = &caller_root, .template = template };
     struct sandbox *sandbox = NULL;
 
     CHECK_OK(sandbox_create(world.host, &spec, &sandbox, &err), &err);
@@ -541,7 +541,7 @@ static void shells_outlive_the_host(void)
     sandbox_unref(sandbox);
     host_close(TAKE_PTR(world.host));
     world_start();
-    CHECK_OK(sandbox_find(world.host, id, &sandbox, &err), &err);
+    CHECK_OK(sandbox_find(world.host, &caller_root, id, &sandbox, &err), &err);
     CHECK(*process_now(sandbox, "w") && !*process_now(sandbox, "gone"));
     CHECK_RUN(sandbox, "echo $?; pwd; echo $A; f; [ $$ = $(cat /tmp/pid) ]", 0, "6\n/tmp\n1\nf\n");
     world_destroy(sandbox);

@@ -77,8 +77,12 @@ static void use_forks(struct sandbox *sandbox)
 
     CHECK(world_sh(sandbox, "echo 1 > /workspace/a; sleep 1000 > /dev/null 2>&1 &", NULL) == 0);
     CHECK_OK(sandbox_snapshot(sandbox, "s", SNAPSHOT_NAMED, &turn, &err), &err);
-    CHECK_OK(sandbox_fork(sandbox, NULL, 2, NULL, forks, &err), &err);
-    CHECK_OK(sandbox_fork(forks[1], NULL, 1, NULL, &forks[2], &err), &err);
+    CHECK_OK(sandbox_fork(sandbox, &(struct fork_spec){ .caller = &caller_root, .count = 2 }, forks,
+                          &err),
+             &err);
+    CHECK_OK(sandbox_fork(forks[1], &(struct fork_spec){ .caller = &caller_root, .count = 1 },
+                          &forks[2], &err),
+             &err);
     CHECK(world_sh(forks[2], "test $(cat /workspace/a) = 1", NULL) == 0);
     for (size_t i = 0; i < ARRAY_SIZE(forks); i++)
         world_destroy(forks[i]);

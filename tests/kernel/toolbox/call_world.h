@@ -95,7 +95,7 @@ static inline void call_await(struct tool_call *call, const char *word)
 
 static inline struct sandbox *make_sandbox(const char *template)
 {
-    struct sandbox_spec spec = { .template = template };
+    struct sandbox_spec spec = { .caller = &caller_root, .template = template };
     struct sandbox *sandbox = NULL;
     struct err why = { 0 };
 

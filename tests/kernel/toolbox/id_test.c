@@ -354,7 +354,7 @@ static void restart(struct sandbox **sandbox)
     sandbox_unref(*sandbox);
     host_close(TAKE_PTR(world.host));
     world_start();
-    CHECK_OK(sandbox_find(world.host, info.id, sandbox, &err), &err);
+    CHECK_OK(sandbox_find(world.host, &caller_root, info.id, sandbox, &err), &err);
     sandbox_info_done(&info);
 }
 
@@ -452,7 +452,7 @@ static void a_call_is_not_repeated_after_a_killed_daemon(void)
 {
     struct sandbox *sandbox = NULL;
 
-    CHECK_OK(sandbox_find(world.host, left_behind, &sandbox, &err), &err);
+    CHECK_OK(sandbox_find(world.host, &caller_root, left_behind, &sandbox, &err), &err);
     let_go(sandbox);
     {
         cleanup_done struct done over = call_id(sandbox, "bash", "over", ONCE);

@@ -134,7 +134,9 @@ static void a_time_limit_ends_all_processes_of_the_call(void)
 
 static void out_of_memory_is_reported(void)
 {
-    struct sandbox_spec spec = { .template = "host", .limits.memory_bytes = 64 << 20 };
+    struct sandbox_spec spec = { .caller = &caller_root,
+                                 .template = "host",
+                                 .limits.memory_bytes = 64 << 20 };
     struct sandbox *sandbox = NULL;
 
     CHECK_OK(sandbox_create(world.host, &spec, &sandbox, &err), &err);
@@ -526,7 +528,7 @@ static void snapshots_rollback_diff_and_fork_work(void)
     CHECK(!back.result->is_error, "(%s)", back.text);
     CHECK_TEXT(world_cat(sandbox, "/workspace/f"), "1");
     CHECK(sscanf(forked.text, "%31s", id) == 1);
-    CHECK_OK(sandbox_find(world.host, id, &fork, &err), &err);
+    CHECK_OK(sandbox_find(world.host, &caller_root, id, &fork, &err), &err);
     CHECK_TEXT(world_cat(fork, "/workspace/f"), "1");
     CHECK(!one.result->is_error && !two.result->is_error);
     world_destroy(fork);

@@ -159,13 +159,15 @@ static void an_adopted_sandbox_has_workers(void)
     sandbox_unref(box);
     host_close(TAKE_PTR(world.host));
     world_start();
-    CHECK_OK(sandbox_find(world.host, "tools", &box, &err), &err);
+    CHECK_OK(sandbox_find(world.host, &caller_root, "tools", &box, &err), &err);
     CHECK_SAYS(tool_read(box, "adopted"), false, "     1\tbefore\n");
 }
 
 static void the_bwrap_runtime_has_workers_too(void)
 {
-    struct sandbox_spec spec = { .name = "bwrap", .template = "small", .runtime = "bwrap" };
+    struct sandbox_spec spec = {
+        .caller = &caller_root, .name = "bwrap", .template = "small", .runtime = "bwrap"
+    };
     struct sandbox *other = NULL;
     struct err err = { 0 };
 

@@ -90,9 +90,10 @@ static int references, attached, starts, handed_back;
 static struct process_spec started_with;
 static struct reader_spec opened;
 
-int stub_sandbox_find(struct host *host, const char *id, struct sandbox **ret, struct err *err)
+int stub_sandbox_find(struct host *host, const struct caller *caller, const char *id,
+                      struct sandbox **ret, struct err *err)
 {
-    (void)host;
+    (void)host, (void)caller;
     if (strcmp(id, "s1") != 0)
         return err_refuse(err, CAUSE_SESSION_NOT_FOUND, "no sandbox '%s'", id);
     *ret = xcalloc(1, sizeof(**ret));

@@ -206,15 +206,26 @@ static void make_first_version(void)
 
 static void an_older_registry_becomes_one_of_today(void)
 {
+    struct label label = { "team", "red" };
     struct sandbox_info info = numbered(7);
+    struct snapshot_info snapshot = { .name = "turn-0001" };
+    cleanup_free struct snapshot_info *snapshots = NULL;
     const struct sandbox_info *kept;
+    struct err err = { 0 };
+    size_t count = 0;
 
+    info.labels = &label;
+    info.label_count = 1;
     start_anew();
     put(&info);
+    CHECK(registry_put_snapshot(registry, &info, &snapshot, &err) == 0, "%s", err.msg);
     stop();
     make_first_version();
     start();
     kept = list_one();
+    CHECK_TEXT(kept->owner, OWNER_ROOT);
+    CHECK(kept->label_count == 1 && strcmp(kept->labels[0].value, "red") == 0);
+    CHECK(registry_list_snapshots(registry, info.id, &snapshots, &count, &err) == 0 && count == 1);
     CHECK(kept->turns == 7 && !*kept->request_key && !*kept->request_digest && !kept->metadata);
     CHECK(kept->limits.files == 0);
     (void)snprintf(info.request_key, sizeof(info.request_key), "key");
@@ -224,17 +235,37 @@ static void an_older_registry_becomes_one_of_today(void)
     CHECK_TEXT(list_one()->request_key, "key");
 }
 
+static void names_are_unique_for_each_owner(void)
+{
+    struct sandbox_info first = numbered(1), second = numbered(2), third = numbered(3);
+    struct err err = { 0 };
+
+    (void)snprintf(first.name, sizeof(first.name), "web");
+    second = first;
+    (void)snprintf(second.id, sizeof(second.id), "s2");
+    (void)snprintf(second.owner, sizeof(second.owner), "ann");
+    third = second;
+    (void)snprintf(third.id, sizeof(third.id), "s3");
+    start_anew();
+    put(&first);
+    put(&second);
+    CHECK(registry_put(registry, &third, &err) < 0 && err.cause == CAUSE_SESSION_EXISTS, "%s",
+          err.msg);
+    stop();
+}
+
 static void volumes_are_found_by_id_and_by_name(void)
 {
     cleanup_free struct volume_info *all = NULL;
-    struct volume_info one = { "vol1", "data", "secret" }, other = { "vol2", "vol1", "x" }, found;
+    struct volume_info one = { "vol1", "root", "data", "secret" },
+                       other = { "vol2", "root", "vol1", "x" }, found;
     struct err err = { 0 };
     size_t count = 0;
 
     start_anew();
     CHECK(registry_add_volume(registry, &one, &err) == 0, "%s", err.msg);
     CHECK(registry_add_volume(registry, &other, &err) == 0, "%s", err.msg);
-    other = (struct volume_info){ "vol3", "data", "x" };
+    other = (struct volume_info){ "vol3", "root", "data", "x" };
     CHECK(registry_add_volume(registry, &other, &err) < 0 && err.kind == ERR_EXISTS);
     stop();
     start();
@@ -738,6 +769,7 @@ static void all(void)
     RUN(changes_without_their_file_are_kept);
     RUN(a_newer_registry_is_refused);
     RUN(an_older_registry_becomes_one_of_today);
+    RUN(names_are_unique_for_each_owner);
     RUN(volumes_are_found_by_id_and_by_name);
     RUN(an_owner_of_a_template_is_kept_until_it_is_dropped);
     RUN(mounts_stay_until_their_sandbox_goes);

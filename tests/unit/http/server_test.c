@@ -173,9 +173,10 @@ int stub_machine_create(struct host *host, const struct machine_spec *spec, stru
     return 0;
 }
 
-int stub_machine_find(struct host *host, const char *id, struct machine **ret, struct err *err)
+int stub_machine_find(struct host *host, const struct caller *caller, const char *id,
+                      struct machine **ret, struct err *err)
 {
-    (void)host;
+    (void)host, (void)caller;
     if (strcmp(id, "box") != 0)
         return err_set(err, ERR_NOT_FOUND, "no machine '%s'", id);
     *ret = xcalloc(1, sizeof(**ret));
@@ -183,9 +184,10 @@ int stub_machine_find(struct host *host, const char *id, struct machine **ret, s
     return 0;
 }
 
-int stub_sandbox_find(struct host *host, const char *id, struct sandbox **ret, struct err *err)
+int stub_sandbox_find(struct host *host, const struct caller *caller, const char *id,
+                      struct sandbox **ret, struct err *err)
 {
-    (void)host;
+    (void)host, (void)caller;
     if (strcmp(id, "stay") != 0)
         return err_refuse(err, CAUSE_SESSION_NOT_FOUND, "no sandbox '%s'", id);
     *ret = xcalloc(1, 1);
