@@ -349,7 +349,7 @@ static void a_command_can_be_interrupted_as_soon_as_it_starts(void)
 
 enum { CALLERS = 8, CALLS = 25, COMMANDS = 1000 };
 
-struct caller {
+struct shell_caller {
     pthread_t thread;
     struct sandbox *sandbox;
     int number;
@@ -358,7 +358,7 @@ struct caller {
 
 static void *call(void *context)
 {
-    struct caller *caller = context;
+    struct shell_caller *caller = context;
     struct result mine = { .out = BUF_INIT(65536), .err = BUF_INIT(65536) };
     struct err ignored;
     char text[128], wanted[32];
@@ -381,11 +381,11 @@ static void *call(void *context)
 static void concurrent_commands_wait_for_each_other(void)
 {
     struct sandbox *sandbox = create();
-    struct caller callers[CALLERS];
+    struct shell_caller callers[CALLERS];
     char wanted[32];
 
     for (int i = 0; i < CALLERS; i++) {
-        callers[i] = (struct caller){ .sandbox = sandbox, .number = i };
+        callers[i] = (struct shell_caller){ .sandbox = sandbox, .number = i };
         CHECK(pthread_create(&callers[i].thread, NULL, call, &callers[i]) == 0);
     }
     for (int i = 0; i < CALLERS; i++) {

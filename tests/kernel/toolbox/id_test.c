@@ -96,7 +96,7 @@ static void stored_results_are_bounded(void)
 
 /* --- concurrent calls ------------------------------------------------------------------------- */
 
-struct caller {
+struct tool_caller {
     pthread_t thread;
     struct tool_call *call;
     int result;
@@ -106,7 +106,7 @@ struct caller {
 
 static void *follow(void *argument)
 {
-    struct caller *caller = argument;
+    struct tool_caller *caller = argument;
 
     do
         caller->result = tool_next(caller->call, &caller->event, &caller->err);
@@ -114,12 +114,12 @@ static void *follow(void *argument)
     return NULL;
 }
 
-static void caller_start(struct caller *caller)
+static void caller_start(struct tool_caller *caller)
 {
     CHECK(pthread_create(&caller->thread, NULL, follow, caller) == 0);
 }
 
-static void caller_join(struct caller *caller)
+static void caller_join(struct tool_caller *caller)
 {
     CHECK(pthread_join(caller->thread, NULL) == 0);
 }
@@ -127,7 +127,7 @@ static void caller_join(struct caller *caller)
 static void concurrent_calls_share_one_execution(void)
 {
     struct sandbox *sandbox = make_sandbox("small");
-    struct caller callers[6] = { { .call = NULL } };
+    struct tool_caller callers[6] = { { .call = NULL } };
 
     for (size_t i = 0; i < ARRAY_SIZE(callers); i++)
         callers[i].call = call_open(sandbox, request_of("bash", "same"), WAITING, -1);
@@ -147,7 +147,7 @@ static void concurrent_calls_share_one_execution(void)
 /* The thread that is not the first joins the call. */
 static void *race(void *argument)
 {
-    struct caller *caller = argument;
+    struct tool_caller *caller = argument;
 
     for (int i = 0; i < 40; i++) {
         char id[16];
@@ -164,7 +164,7 @@ static void *race(void *argument)
 static void racing_calls_run_once_each(void)
 {
     struct sandbox *sandbox = make_sandbox("small");
-    struct caller callers[3] = { { .call = NULL } };
+    struct tool_caller callers[3] = { { .call = NULL } };
     int first = 0;
 
     for (size_t i = 0; i < ARRAY_SIZE(callers); i++) {
@@ -201,7 +201,7 @@ static void hang_up(struct sandbox *sandbox, const char *id)
 static void a_call_with_an_id_continues_without_its_client(void)
 {
     struct sandbox *sandbox = make_sandbox("small");
-    struct caller caller = { .call = NULL };
+    struct tool_caller caller = { .call = NULL };
 
     hang_up(sandbox, "left");
     caller.call = call_open(sandbox, request_of("bash", "left"), WAITING, -1);
@@ -251,7 +251,7 @@ static void a_joined_call_outlives_the_first(void)
 {
     struct sandbox *sandbox = make_sandbox("small");
     struct tool_call *driver = call_open(sandbox, request_of("bash", "d"), WAITING, -1);
-    struct caller joined = { .call = NULL };
+    struct tool_caller joined = { .call = NULL };
 
     call_await(driver, "begun");
     joined.call = call_open(sandbox, request_of("bash", "d"), WAITING, -1);
@@ -267,7 +267,7 @@ static void a_joined_call_outlives_the_first(void)
 
 static void cancel(struct sandbox *sandbox, const char *tool, const char *id)
 {
-    struct caller caller = { .call = call_open(sandbox, request_of(tool, id), WAITING, -1) };
+    struct tool_caller caller = { .call = call_open(sandbox, request_of(tool, id), WAITING, -1) };
 
     call_await(caller.call, "begun");
     caller_start(&caller);
@@ -302,7 +302,7 @@ static void a_rollback_discards_calls_that_it_undoes(void)
     struct sandbox *sandbox = make_sandbox("small");
     const char *params = "{\"cmd\": \"echo x >> /f; cat /f\"}";
     struct snapshot_info turn;
-    struct caller caller = { .call = NULL };
+    struct tool_caller caller = { .call = NULL };
 
     CHECK_OK(sandbox_turn(sandbox, &turn, &err), &err);
     {
