@@ -15,13 +15,6 @@
 
 enum { DIGEST_SIZE = 2 * SHA256_DIGEST_LENGTH + 1, NAME_DIGITS = 16, NAME_SIZE = 32 };
 
-int mcp_sandbox_find(struct host *host, const struct caller *caller, const char *handle,
-                     struct sandbox **ret, struct err *err)
-{
-    (void)caller;
-    return sandbox_find(host, handle, ret, err);
-}
-
 /* Another request may resume it first; then it is active. */
 int mcp_sandbox_wake(struct sandbox *sandbox, struct err *err)
 {
@@ -60,6 +53,7 @@ static int workspace_make(const struct mcp_workspace *workspace, const char *dig
 {
     const struct label label = { .key = "made-by", .value = "mcp" };
     const struct sandbox_spec spec = {
+        .caller = workspace->caller,
         .name = name,
         .template = workspace->template,
         .labels = &label,
@@ -81,11 +75,11 @@ int mcp_workspace_sandbox(const struct mcp_workspace *workspace, bool may_make,
     int r;
 
     if (workspace->sandbox)
-        return mcp_sandbox_find(workspace->host, workspace->caller, workspace->sandbox, ret, err);
+        return sandbox_find(workspace->host, workspace->caller, workspace->sandbox, ret, err);
     name_make(workspace, digest, name);
     if (may_make)
         return workspace_make(workspace, digest, name, ret, err);
-    r = mcp_sandbox_find(workspace->host, workspace->caller, name, ret, err);
+    r = sandbox_find(workspace->host, workspace->caller, name, ret, err);
     return r < 0 && err->kind == ERR_NOT_FOUND
                ? err_set(err, ERR_DENIED,
                          "a read-only client cannot create a sandbox: name one, as "

@@ -18,10 +18,6 @@ struct mcp_workspace {
     const char *name;           /* of the workspace; NULL: the default one */
 };
 
-/* Finds the sandbox that a caller named, by id or name, with a reference. */
-int mcp_sandbox_find(struct host *host, const struct caller *caller, const char *handle,
-                     struct sandbox **ret, struct err *err);
-
 /* Makes the sandbox able to run tools: starts or resumes it if need be. */
 int mcp_sandbox_wake(struct sandbox *sandbox, struct err *err);
 
