@@ -575,6 +575,7 @@ struct holt_service {
     bool waits;             /* wait until it is ready */
     const char *ready_path; /* ready when a GET of it succeeds; NULL: when it accepts connections */
     uint64_t ready_timeout_ms; /* 0: 30 s */
+    uint32_t host_port;        /* the port on the host that port is forwarded to; 0: any */
 };
 
 /* Starts a service: a detached process with a forwarded port and a restart policy. */

@@ -18,6 +18,8 @@ static int spec_check(const struct msg_launch_request *request, const struct pro
 {
     if (request->ready && spec->port == 0)
         return err_set(err, ERR_INVALID, "field 'ready' needs a 'port'");
+    if (spec->host_port > 0 && spec->port == 0)
+        return err_set(err, ERR_INVALID, "field 'hostPort' needs a 'port'");
     if (spec->has_terminal && spec->restart != RESTART_NO)
         return err_set(err, ERR_INVALID, "a process with a terminal cannot be started again");
     return 0;
@@ -32,6 +34,7 @@ static int spec_fill(const struct call *call, const struct msg_launch_request *r
         return r;
     ret->key = text_or_null(request->idempotency_key);
     ret->port = (uint16_t)request->port;
+    ret->host_port = (uint16_t)request->host_port;
     ret->restart = (enum restart)request->restart;
     ret->is_detached = true;
     return spec_check(request, ret, err);

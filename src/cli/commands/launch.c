@@ -18,7 +18,7 @@ struct launch_options {
     enum holt_restart restart;
     const char *ready_path;
     uint64_t ready_ms;
-    uint32_t port;
+    struct run_port port;
     bool does_not_wait;
 };
 
@@ -30,12 +30,9 @@ static void options_done(struct launch_options *options)
 static int set_port(void *into, const char *value, struct err *err)
 {
     struct launch_options *options = into;
-    uint64_t port;
 
-    if (parse_u64(value, &port) < 0 || port == 0 || port > UINT16_MAX)
-        return err_set(err, ERR_INVALID, "--port '%.100s' is not a port from 1 to %d", value,
-                       UINT16_MAX);
-    options->port = (uint32_t)port;
+    if (!run_port_parse(value, &options->port))
+        return err_set(err, ERR_INVALID, "--port '%.100s' is not PORT or HOSTPORT:PORT", value);
     return 0;
 }
 
@@ -68,7 +65,7 @@ static int set_ready_timeout(void *into, const char *value, struct err *err)
 }
 
 static const struct option_row rows[] = {
-    { "port", 'p', "PORT", "its port, which is forwarded to the host and waited for",
+    { "port", 'p', "[HOSTPORT:]PORT", "its port, which is forwarded to the host and waited for",
       OPTION_CALL(set_port) },
     { "ready", 0, "PATH", "ready when a GET of this path succeeds",
       OPTION_PATH(struct launch_options, ready_path, "a path like /health") },
@@ -126,9 +123,10 @@ static int launch(const char *sandbox, struct launch_options *options, char **ar
         return report("launch: %s", err.msg);
     command.idempotency_key = options->key;
     service.command = &command;
-    service.port = options->port;
+    service.port = options->port.inside;
+    service.host_port = options->port.host;
     service.restart = options->restart;
-    service.waits = options->port && !options->does_not_wait;
+    service.waits = service.port && !options->does_not_wait;
     service.ready_path = options->ready_path;
     service.ready_timeout_ms = options->ready_ms;
     if (connection_open(&connection) < 0)
@@ -149,7 +147,7 @@ static int launch_run(int argc, char **argv)
         return status;
     if (words.command >= argc)
         return command_misused(&command_launch, "needs an ID and a COMMAND");
-    if ((options.ready_path || options.ready_ms) && !options.port)
+    if ((options.ready_path || options.ready_ms) && !options.port.inside)
         return command_misused(&command_launch, "--ready and --ready-timeout need a --port");
     return launch(argv[words.id], &options, argv + words.command);
 }

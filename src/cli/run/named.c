@@ -7,7 +7,6 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/text/parse.h"
 #include "base/xalloc.h"
 #include "cli/core/connect.h"
 #include "cli/core/output.h"
@@ -34,16 +33,6 @@ void run_named_done(struct run_named *options)
     words_done(&options->ports);
 }
 
-/* Returns the port inside, which is the last part of "HOSTPORT:PORT". */
-static uint32_t port_inside(const char *text)
-{
-    const char *colon = strchr(text, ':');
-    uint64_t port = 0;
-
-    (void)parse_u64(colon ? colon + 1 : text, &port);
-    return (uint32_t)port;
-}
-
 static int sandbox_make(struct holt *holt, const struct run_named *options,
                         struct holt_sandbox **ret, struct holt_error *error)
 {
@@ -66,11 +55,14 @@ static int detached_start(struct holt *holt, const char *sandbox, const struct r
                           struct holt_error *error)
 {
     struct holt_service service = HOLT_INIT(holt_service);
+    struct run_port port;
 
     if (options->ports.count == 0)
         return holt_process_start(holt, sandbox, command, HOLT_NO_DEADLINE, ret, error);
+    (void)run_port_parse(options->ports.items[0], &port);
     service.command = command;
-    service.port = port_inside(options->ports.items[0]);
+    service.port = port.inside;
+    service.host_port = port.host;
     return holt_process_launch(holt, sandbox, &service, HOLT_NO_DEADLINE, ret, error);
 }
 
@@ -110,13 +102,15 @@ static int forward_open(struct holt *holt, const char *sandbox, const char *port
                         struct forwards *forwards)
 {
     struct holt_forward_options request = HOLT_INIT(holt_forward_options);
-    const char *colon = strchr(port, ':');
-    cleanup_free char *listen = colon ? xasprintf(":%.*s", (int)(colon - port), port) : NULL;
+    cleanup_free char *listen = NULL;
     struct holt_forward **slot = &forwards->open[forwards->count];
     struct holt_error error;
+    struct run_port ports;
 
+    (void)run_port_parse(port, &ports);
+    listen = xasprintf(":%u", ports.host);
     request.sandbox = sandbox;
-    request.port = port_inside(port);
+    request.port = ports.inside;
     request.listen = listen;
     if (holt_forward_open(holt, &request, HOLT_NO_DEADLINE, slot, &error) < 0)
         return report_holt_error(&error);
@@ -152,12 +146,8 @@ int run_named(struct run_named *options, char **args)
 
     if (options->ports.count > PORTS_MAX)
         return command_misused(&command_run, "forwards at most 16 ports");
-    if (options->is_detached &&
-        (options->ports.count > 1 ||
-         (options->ports.count == 1 && strchr(options->ports.items[0], ':'))))
-        return command_misused(&command_run,
-                               "with --detach, --publish takes one PORT; the daemon chooses its "
-                               "address");
+    if (options->is_detached && options->ports.count > 1)
+        return command_misused(&command_run, "with --detach, only one port can be published");
     if (connection_open(&connection) < 0)
         return STATUS_HOLT;
     if (sandbox_make(connection.holt, options, &sandbox, &error) < 0)

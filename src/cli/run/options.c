@@ -119,6 +119,26 @@ static const struct option_row process_rows[] = {
 
 const struct option_table run_process_table = { process_rows, ARRAY_SIZE(process_rows), NULL };
 
+static bool port_parse(const char *text, uint32_t *ret)
+{
+    uint64_t port;
+
+    if (parse_u64(text, &port) < 0 || port == 0 || port > UINT16_MAX)
+        return false;
+    *ret = (uint32_t)port;
+    return true;
+}
+
+bool run_port_parse(const char *text, struct run_port *ret)
+{
+    const char *colon = strchr(text, ':');
+    cleanup_free char *host = colon ? xasprintf("%.*s", (int)(colon - text), text) : NULL;
+
+    *ret = (struct run_port){ .host = 0 };
+    return (!host || port_parse(host, &ret->host)) &&
+           port_parse(colon ? colon + 1 : text, &ret->inside);
+}
+
 void run_options_done(struct run_options *options)
 {
     words_done(&options->env);

@@ -40,6 +40,12 @@ extern const struct option_row run_sandbox_rows[RUN_SANDBOX_ROWS];
 /* The options of a process, and --help. Both tables are for structs that start with run_options. */
 extern const struct option_table run_process_table;
 
+/* Parses "PORT" or "HOSTPORT:PORT"; host is 0 if it is absent. Returns false for other texts. */
+struct run_port {
+    uint32_t host, inside;
+};
+bool run_port_parse(const char *text, struct run_port *ret);
+
 void run_options_done(struct run_options *options);
 
 /* Sets the template, the runtime and the limits. */

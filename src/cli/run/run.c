@@ -6,7 +6,6 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/text/parse.h"
 #include "base/xalloc.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
@@ -89,19 +88,11 @@ static int set_volume(void *into, const char *value, struct err *err)
     return words_add_volume(&((struct run_named *)into)->volumes, value, err);
 }
 
-static bool is_port(const char *text)
-{
-    uint64_t port;
-
-    return parse_u64(text, &port) == 0 && port > 0 && port <= UINT16_MAX;
-}
-
 static int set_port(void *into, const char *value, struct err *err)
 {
-    const char *colon = strchr(value, ':');
-    cleanup_free char *outside = xasprintf("%.*s", colon ? (int)(colon - value) : 1, value);
+    struct run_port port;
 
-    if ((colon && !is_port(outside)) || !is_port(colon ? colon + 1 : value))
+    if (!run_port_parse(value, &port))
         return err_set(err, ERR_INVALID, "--publish '%.100s' is not PORT or HOSTPORT:PORT", value);
     words_add(&((struct run_named *)into)->ports, value);
     return 0;

@@ -188,6 +188,7 @@ int holt_process_launch(struct holt *holt, const char *sandbox, const struct hol
         .port = given.port,
         .restart = restart_of(given.restart),
         .ready = given.waits ? &ready : NULL,
+        .host_port = given.host_port,
     };
     call.can_be_repeated = command.idempotency_key != NULL;
     return client_call_for(holt, &call, sizeof(**ret), launched_fill, ret, error);

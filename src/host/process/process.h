@@ -42,6 +42,7 @@ struct process_spec {
     const char *key;        /* idempotency key: a second start fails; NULL: none */
     enum restart restart;   /* after it exits without being killed by Holt */
     uint16_t port;          /* port of a service, which is forwarded; 0: none */
+    uint16_t host_port;     /* the port on the host that it is forwarded to; 0: any */
     bool is_detached;       /* has no reader: never blocks on output, and outlives its client */
     enum shell_kind shell;  /* see host/shell/shell.h */
     bool waits_for_writers; /* ends only when all writers have closed its output, or after SIGKILL

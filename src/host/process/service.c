@@ -17,7 +17,7 @@
 #include "host/process/table.h"
 #include "host/sandbox/sandbox_internal.h"
 
-enum { PROBE_PAUSE_MIN_MS = 5, PROBE_PAUSE_MAX_MS = 200 };
+enum { PROBE_PAUSE_MIN_MS = 5, PROBE_PAUSE_MAX_MS = 200, LISTEN_SIZE = sizeof(":65535") };
 
 struct service {
     struct service *next;
@@ -77,6 +77,13 @@ void services_close(struct sandbox *sandbox)
         service_free(service);
 }
 
+/* Formats the address of a forward with this port on the host; 0: any free port. */
+static const char *listen_format(char text[LISTEN_SIZE], uint16_t host_port)
+{
+    (void)snprintf(text, LISTEN_SIZE, ":%u", host_port);
+    return text;
+}
+
 static int service_start(struct sandbox *sandbox, const struct process_spec *spec,
                          const struct port_forward *forward, struct record **ret, struct err *err)
 {
@@ -99,8 +106,12 @@ int service_launch(struct sandbox *sandbox, const struct process_spec *spec, str
                    struct err *err)
 {
     struct port_forward *forward = NULL;
-    int r = spec->port ? sandbox_forward(sandbox, spec->port, NULL, &forward, err) : 0;
+    char listen[LISTEN_SIZE];
+    int r = 0;
 
+    if (spec->port)
+        r = sandbox_forward(sandbox, spec->port, listen_format(listen, spec->host_port), &forward,
+                            err);
     if (r < 0)
         return r;
     r = service_start(sandbox, spec, forward, ret, err);
@@ -176,10 +187,10 @@ int service_wait_ready(struct sandbox *sandbox, struct record *record,
 
 static void service_recover(struct sandbox *sandbox, struct record *record)
 {
-    char listen[16];
+    char listen[LISTEN_SIZE];
     struct port_forward_spec spec = {
         .port = record->spec->port,
-        .listen = listen,
+        .listen = listen_format(listen, record->host_port),
         .sandbox = sandbox,
         .owner = sandbox->info.id,
     };
@@ -187,7 +198,6 @@ static void service_recover(struct sandbox *sandbox, struct record *record)
     struct err err = { 0 };
     int r;
 
-    (void)snprintf(listen, sizeof(listen), ":%u", record->host_port);
     r = port_forward_open(sandbox->machine, &spec, &forward, &err);
     if (r < 0) { /* the port is in use */
         spec.listen = NULL;
