@@ -125,6 +125,17 @@ static bool holt_owns(const char *path, const char *verb)
     return route_find(path) != NULL;
 }
 
+/* Fails if the role of the caller does not allow the method, before anything of the body is read.
+ */
+static int role_check(const struct caller *caller, const struct route *route, struct err *err)
+{
+    if (!route->is_read_only && !caller_may_change(caller))
+        return err_set(err, ERR_DENIED, "this token is read-only");
+    if (route->is_admin && !caller_is_admin(caller))
+        return err_set(err, ERR_DENIED, "this method is only allowed for the role admin");
+    return 0;
+}
+
 /* A read-only token has no file to send, so it does not get the larger buffer. */
 static enum MHD_Result holt_begin(struct exchange *exchange)
 {
@@ -137,9 +148,7 @@ static enum MHD_Result holt_begin(struct exchange *exchange)
         return MHD_YES;
     if (rpc->route->is_large && caller_may_change(&exchange->caller))
         exchange->body.max = ENVELOPE_HEADER_SIZE + ENVELOPE_LARGE_MAX;
-    exchange->is_failed = !caller_may_change(&exchange->caller) && !rpc->route->is_read_only;
-    if (exchange->is_failed)
-        (void)err_set(&exchange->err, ERR_DENIED, "this token is read-only");
+    exchange->is_failed = role_check(&exchange->caller, rpc->route, &exchange->err) < 0;
     result = connect_call_begin(&rpc->connect);
     rpc->call.is_raw = rpc->connect.is_raw;
     return result;

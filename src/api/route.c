@@ -44,7 +44,8 @@ static int access_check(const struct call *call, bool is_local, struct err *err)
     {                                                                                              \
         CALL(type, is_local, function(&with, &request, ret, err));                                 \
     }
-#define DEFINE(kind, path, function, request, response, is_read_only, is_raw, is_large, is_local)  \
+#define DEFINE(kind, path, function, request, response, is_read_only, is_raw, is_large, is_local,  \
+               ...)                                                                                \
     DEFINE_##kind(function, request, is_local)
 
 MSG_METHODS(DEFINE)
@@ -52,12 +53,13 @@ MSG_METHODS(DEFINE)
 #define ROUTE_UNARY(function) .unary = function##_call
 #define ROUTE_STREAM(function) .stream = function##_call
 #define ROUTE_UPLOAD(function) .upload = function##_call
-#define ROUTE(kind, method, function, request, response, reads, raw, large, ...)                   \
+#define ROUTE(kind, method, function, request, response, reads, raw, large, local, admin)          \
     { .path = method,                                                                              \
       ROUTE_##kind(function),                                                                      \
       .can_be_raw = raw,                                                                           \
       .is_read_only = reads,                                                                       \
-      .is_large = large },
+      .is_large = large,                                                                           \
+      .is_admin = admin },
 
 static const struct route routes[] = { MSG_METHODS(ROUTE) };
 

@@ -13,6 +13,7 @@ struct route {
     bool can_be_raw;   /* the client may ask for the connection itself */
     bool is_read_only; /* changes nothing: a token that may only read may call it */
     bool is_large;     /* its request may bring a whole file, with NULs inside */
+    bool is_admin;     /* concerns the whole host: only an admin may call it */
 };
 
 enum { ROUTES_MAX = 128 };
