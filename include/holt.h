@@ -490,6 +490,9 @@ struct holt_attach_options {
     bool replays;
     bool follows; /* continue until the end of the process */
     bool holds;   /* the process waits for this reader, which then misses no output */
+    /* Of the caller's terminal: that of the process gets the smallest size of all that are
+     * attached. 0: the caller shows none. */
+    uint32_t rows, columns;
 };
 
 /* Attaches to an existing process; detaching does not affect it. By default, returns the output so

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "host/machine/machine.h"
+#include "host/process/viewer.h"
 #include "host/sandbox/sandbox.h"
 
 /* In a throw-away machine, or in a sandbox. */
@@ -52,12 +53,12 @@ int process_service_signal(const struct call *call, const struct msg_signal_requ
 int process_service_resize(const struct call *call, const struct msg_resize_request *request,
                            struct err *err)
 {
+    const struct terminal_size size = { (uint16_t)request->size->rows,
+                                        (uint16_t)request->size->columns };
     cleanup_with(process_unref_slot) struct process *process = NULL;
     int r = process_find_anywhere(call, request->sandbox_id, request->process_id, &process, err);
 
-    return r < 0 ? r
-                 : process_resize(process, (uint16_t)request->size->rows,
-                                  (uint16_t)request->size->columns, err);
+    return r < 0 ? r : viewer_resize(process, request->viewer, size, err);
 }
 
 int process_service_exec(const struct call *call, const struct msg_exec_request *request,
@@ -80,5 +81,8 @@ int process_service_attach(const struct call *call, const struct msg_attach_requ
     if (!caller_may_change(call->caller) && request->flow)
         return err_set(err, ERR_DENIED,
                        "field 'flow' makes the process wait, which a read-only token may not do");
+    if (!caller_may_change(call->caller) && request->size)
+        return err_set(err, ERR_DENIED,
+                       "field 'size' resizes the terminal, which a read-only token may not do");
     return process_stream_attach(call, request, ret, err);
 }

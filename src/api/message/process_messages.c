@@ -129,6 +129,7 @@ int process_started_add(struct buf *out, const struct process_started *started)
         .stdout_offset = started->from ? started->from[PROCESS_OUT] : 0,
         .has_stderr_offset = started->from != NULL,
         .stderr_offset = started->from ? started->from[PROCESS_ERR] : 0,
+        .viewer = started->viewer,
     };
 
     return message_add(out, MESSAGE(msg_exec_response, .started = &message));

@@ -40,6 +40,7 @@ struct process_started {
     const char *process_id;
     bool is_joined;
     const uint64_t *from;
+    uint64_t viewer; /* 0: none */
 };
 int process_started_add(struct buf *out, const struct process_started *started);
 

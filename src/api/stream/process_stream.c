@@ -16,6 +16,7 @@
 #include "host/machine/machine.h"
 #include "host/process/process.h"
 #include "host/process/record.h"
+#include "host/process/viewer.h"
 #include "host/sandbox/sandbox.h"
 #include "http/stream.h"
 #include "wire/envelope.h"
@@ -37,6 +38,7 @@ struct process_stream {
     struct process *process;      /* waits for us, and ends with the stream; or NULL, and */
     struct output_reader *reader; /* of a process started by another call */
     struct record *record;
+    struct viewer viewer; /* of its terminal */
     struct process_started started;
     uint64_t from[PROCESS_STREAMS];
     bool has_offsets; /* output says where it is in its stream */
@@ -162,6 +164,7 @@ static int raw_events_next(struct stream *stream, struct buf *out, struct err *e
 
 static void events_free(struct process_stream *events)
 {
+    viewer_leave(&events->viewer);
     reader_close(events->reader);
     record_unref(events->record);
     if (events->machine)
@@ -258,6 +261,23 @@ static void started_in_sandbox(struct process_stream *events)
     started_set(events, info.id, record.id);
 }
 
+/* Makes the client a viewer of a process that was found, or that was started for it; a process that
+ * has ended meanwhile needs none. */
+static int events_view(struct process_stream *events, const char *process_id,
+                       struct terminal_size size, struct err *err)
+{
+    cleanup_with(process_unref_slot) struct process *found = NULL;
+    struct process *process = events->process;
+    int r = process ? 0 : sandbox_find_process(events->sandbox, process_id, &found, err);
+
+    if (r < 0)
+        return err->cause == CAUSE_PROCESS_ENDED ? 0 : r;
+    r = viewer_join(&events->viewer, process ? process : found, size, process != NULL, err);
+    if (r == 0)
+        events->started.viewer = events->viewer.number;
+    return r;
+}
+
 int process_stream_exec(const struct call *call, const char *sandbox,
                         const struct process_spec *process, struct stream **ret, struct err *err)
 {
@@ -281,6 +301,11 @@ int process_stream_exec(const struct call *call, const char *sandbox,
             return r;
     }
     started_in_sandbox(events);
+    if (process->has_terminal)
+        r = events_view(events, events->started.process_id,
+                        (struct terminal_size){ process->rows, process->columns }, err);
+    if (r < 0)
+        return r;
     *ret = &TAKE_PTR(events)->stream;
     return 0;
 }
@@ -324,6 +349,11 @@ int process_stream_attach(const struct call *call, const struct msg_attach_reque
     events->started.from = events->from;
     events->has_offsets = true;
     r = reader_open(events->record, &spec, &events->reader, err);
+    if (r == 0 && request->size)
+        r = events_view(events, request->process_id,
+                        (struct terminal_size){ (uint16_t)request->size->rows,
+                                                (uint16_t)request->size->columns },
+                        err);
     if (r < 0)
         return r;
     started_in_sandbox(events);

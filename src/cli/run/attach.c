@@ -9,6 +9,7 @@
 #include "cli/core/connect.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
+#include "cli/core/terminal.h"
 #include "cli/run/input.h"
 #include "cli/run/session.h"
 #include "cli/run/signals.h"
@@ -16,7 +17,7 @@
 
 enum { REPLAY_BYTES = 64 * 1024 };
 
-static int attach_open(struct holt *holt, const char *sandbox, const char *process,
+static int attach_open(struct holt *holt, const char *sandbox, const char *process, bool has_tty,
                        struct holt_process **ret, struct holt_error *error)
 {
     struct holt_attach_options options = HOLT_INIT(holt_attach_options);
@@ -26,6 +27,8 @@ static int attach_open(struct holt *holt, const char *sandbox, const char *proce
     options.replays = true;
     options.replay_bytes = REPLAY_BYTES;
     options.follows = true;
+    if (has_tty)
+        terminal_size(&options.rows, &options.columns);
     return holt_process_attach(holt, &options, HOLT_NO_DEADLINE, ret, error);
 }
 
@@ -47,7 +50,7 @@ int attach_run(struct connection *connection, const char *sandbox, const char *p
     if (signal_fd < 0)
         return report("signalfd: %s", strerror(-signal_fd));
     setup.signal_fd = signal_fd;
-    if (attach_open(connection->holt, sandbox, process, &setup.process, &error) < 0)
+    if (attach_open(connection->holt, sandbox, process, setup.has_tty, &setup.process, &error) < 0)
         return report_holt_error(&error);
     return run_session(&setup);
 }

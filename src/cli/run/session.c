@@ -182,7 +182,6 @@ static int connect_user(struct session *session)
     if (setup->has_tty) {
         terminal_make_raw(&session->terminal);
         if (session->role == RUN_GUEST) {
-            process_resize(session);
             session->leave_fd = eventfd(0, EFD_CLOEXEC);
             input.leave_fd = session->leave_fd;
         }

@@ -27,6 +27,7 @@ struct holt_process {
     char *sandbox_id;
     char *id;
     bool is_joined;
+    uint64_t viewer;                   /* our number among those that show its terminal; 0: none */
     struct buf decoded;                /* output of a message */
     struct holt_process_event bytes;   /* the event of output */
     struct holt_process_event *latest; /* a result: any other event */
@@ -106,9 +107,11 @@ int holt_process_attach(struct holt *holt, const struct holt_attach_options *opt
 {
     struct holt_attach_options given = HOLT_INIT(holt_attach_options);
     struct msg_attach_request request;
+    struct msg_terminal_size size;
 
     if (options_take(&given, sizeof(given), options, error) < 0)
         return -1;
+    size = (struct msg_terminal_size){ .rows = given.rows, .columns = given.columns };
     request = (struct msg_attach_request){
         .sandbox_id = given.sandbox,
         .process_id = given.process_id,
@@ -120,6 +123,7 @@ int holt_process_attach(struct holt *holt, const struct holt_attach_options *opt
         .replay_bytes = given.replay_bytes,
         .follow = given.follows,
         .flow = given.holds,
+        .size = given.rows > 0 && given.columns > 0 ? &size : NULL,
     };
     return process_open(holt, &method_process_service_attach, &request, deadline, ret, error);
 }
@@ -174,6 +178,7 @@ static void started_take(struct holt_process *process, const struct msg_started 
     process->sandbox_id = xstrdup(started->sandbox_id);
     process->id = xstrdup(started->process_id);
     process->is_joined = started->joined;
+    process->viewer = started->viewer;
     if (holt_input_open(process->stream, &process->input, &ignored) < 0)
         process->input = NULL;
 }
@@ -355,6 +360,7 @@ int holt_process_resize(struct holt_process *process, uint32_t rows, uint32_t co
         .sandbox_id = process->sandbox_id,
         .process_id = process->id,
         .size = &size,
+        .viewer = process->viewer,
     };
     const struct client_call call = { &method_process_service_resize, &request, false, deadline };
 

@@ -160,6 +160,7 @@ int process_start(struct machine *machine, const struct process_spec *spec, stru
     lock_release(&machine->lock);
     process = process_alloc(machine, record);
     process->has_terminal = spec->has_terminal;
+    process->size_wanted = process->size_sent = (struct terminal_size){ spec->rows, spec->columns };
     process->is_input_closed = !spec->has_stdin && !spec->has_terminal;
     process->is_recorded = spec->is_detached;
     process->began_ns = began_ns;
@@ -415,14 +416,7 @@ int process_signal(struct process *process, int signal, bool tree, struct err *e
 
 int process_resize(struct process *process, uint16_t rows, uint16_t columns, struct err *err)
 {
-    int r;
-
-    if (process_is_over(process))
-        return process_ended_error(process, err);
-    if (!process->has_terminal)
-        return err_set(err, ERR_INVALID, "process '%s' has no terminal", process->id);
-    r = process_send_numbers(process, FRAME_RESIZE, rows, columns);
-    return r < 0 ? err_sys(err, r, "resize the terminal of process '%s'", process->id) : 0;
+    return viewer_resize(process, 0, (struct terminal_size){ rows, columns }, err);
 }
 
 struct process *process_ref(struct process *process)

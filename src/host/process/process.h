@@ -144,7 +144,8 @@ void process_kill(struct process *process, enum killer killer);
 int process_limit(struct process *process, uint64_t memory_bytes, uint32_t cpu_millis,
                   struct err *err);
 
-/* Resizes the terminal. ERR_INVALID for a process without one. */
+/* Resizes the terminal for a client that is no viewer (viewer.h). ERR_INVALID for a process without
+ * one. */
 int process_resize(struct process *process, uint16_t rows, uint16_t columns, struct err *err);
 
 /* Drops the caller's reference. The process continues without back-pressure from this client. */

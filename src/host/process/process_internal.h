@@ -9,6 +9,7 @@
 #include "host/core/reactor.h"
 #include "host/process/process.h"
 #include "host/process/processes.h"
+#include "host/process/viewer.h"
 #include "kernel/cgroup/cgroup.h"
 #include "wire/frame.h"
 
@@ -67,6 +68,14 @@ struct process {
     struct shell_link *shell; /* NULL: not a shell */
     bool is_limited;          /* process_limit was called */
     struct cgroup_meter meter;
+
+    /* Of the terminal; see viewer.c. */
+    struct viewer *viewers;
+    struct viewer *owner; /* among them; NULL: none */
+    uint64_t last_viewer; /* its number */
+    struct terminal_size size_wanted, size_sent;
+    bool is_size_stale; /* the terminal may have another size than size_sent */
+    bool is_resizing;   /* a thread is sending the size */
 };
 
 /* Sends a frame of two numbers about this process. */

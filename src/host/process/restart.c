@@ -174,6 +174,8 @@ void process_respawn(struct process *process)
     r = process_send_spawn(process, process->record->spec, &err);
     if (r < 0) /* the machine has ended, which ends the process */
         log_warn("cannot restart process '%s': %s", process->id, err.msg);
+    else
+        viewers_restore(process);
 }
 
 void process_resume_restart(struct machine *machine, struct record *record)

@@ -329,9 +329,17 @@ def process_calls(call):
     sleeper = call("start a terminal", "ProcessService/Start", sandboxId="plain", process={
         **shell("sleep 60"), "terminal": {"rows": 5, "columns": 6}})["process"]["id"]
     call("resize", "ProcessService/Resize", sandboxId="plain", processId=sleeper, size={"rows": 7, "columns": 8})
+    call.stream("attach as a viewer", "ProcessService/Attach", {
+        "sandboxId": "plain", "processId": sleeper, "size": {"rows": 7, "columns": 8}})
+    call.stream("attach as a viewer without columns", "ProcessService/Attach", {
+        "sandboxId": "plain", "processId": sleeper, "size": {"rows": 7}})
+    call("resize of no viewer", "ProcessService/Resize", sandboxId="plain", processId=sleeper,
+         size={"rows": 7, "columns": 8}, viewer=1)
     call("signal", "ProcessService/Signal", sandboxId="plain", processId=sleeper, signal=9, tree=True)
     call("wait for the signalled", "ProcessService/Wait", sandboxId="plain", processId=sleeper)
     call("signal too late", "ProcessService/Signal", sandboxId="plain", processId=sleeper, signal=9)
+    call.stream("attach as a viewer too late", "ProcessService/Attach", {
+        "sandboxId": "plain", "processId": sleeper, "size": {"rows": 7, "columns": 8}})
     long = call("start with long arguments", "ProcessService/Start", sandboxId="plain",
                 process={"args": ["sh", "-c", "sleep 0.5", "x" * 900, "y" * 200], "tag": "long"})["process"]["id"]
     call("wait for the long", "ProcessService/Wait", sandboxId="plain", processId=long)

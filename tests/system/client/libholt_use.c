@@ -301,7 +301,7 @@ static void use_processes(const char *sandbox)
     struct holt_command command = COMMAND("sh");
     struct holt_process_info *info, *joined;
     struct holt_process_list *list;
-    struct holt_process *process;
+    struct holt_process *process, *viewer;
     struct holt_end *end;
 
     command.rows = 20;
@@ -313,6 +313,20 @@ static void use_processes(const char *sandbox)
     read_until(process, "#");
     CHECK(holt_process_send(process, "stty size\n", 10, false, soon(), &error) == 0);
     read_until(process, "20 50");
+    attach.sandbox = sandbox;
+    attach.process_id = holt_process_id(process);
+    attach.follows = true;
+    attach.rows = 10;
+    attach.columns = 60;
+    CHECK(holt_process_attach(holt, &attach, soon(), &viewer, &error) == 0);
+    read_until(viewer, "20 50");
+    CHECK(holt_process_send(process, "stty size\n", 10, false, soon(), &error) == 0);
+    read_until(process, "10 50");
+    CHECK(holt_process_resize(viewer, 12, 40, soon(), &error) == 0);
+    CHECK(holt_process_send(process, "stty size\n", 10, false, soon(), &error) == 0);
+    read_until(process, "12 40");
+    holt_process_close(viewer);
+    attach = (struct holt_attach_options)HOLT_INIT(holt_attach_options);
     CHECK(holt_process_resize(process, 30, 70, soon(), &error) == 0);
     CHECK(holt_process_send(process, "stty size; exit 3\n", 18, false, soon(), &error) == 0);
     read_until(process, "30 70");

@@ -66,7 +66,9 @@
 #define process_send_input stub_process_send_input
 #define process_offer_input stub_process_offer_input
 #define process_signal stub_process_signal
-#define process_resize stub_process_resize
+#define viewer_join stub_viewer_join
+#define viewer_leave stub_viewer_leave
+#define viewer_resize stub_viewer_resize
 #define process_unref stub_process_unref
 #define template_list stub_template_list
 #define host_remove_template stub_host_remove_template
@@ -85,6 +87,7 @@
 
 #include "../../../src/api/route.c" // NOLINT(bugprone-suspicious-include)
 #include "unit/http/upload.h"
+#include "unit/http/viewers.h"
 
 #undef route_find
 #undef route_index
@@ -122,7 +125,7 @@ struct process {
 };
 
 static atomic_int sandbox_refs, attached;
-static atomic_int created, destroyed, freed, inputs, signals, resizes, input_bytes;
+static atomic_int created, destroyed, freed, inputs, signals, input_bytes;
 
 void stub_host_health(struct host *host, struct host_health *ret)
 {
@@ -373,15 +376,6 @@ int stub_process_signal(struct process *process, int signal, bool tree, struct e
 {
     (void)process, (void)err;
     signals += signal + (tree ? 1000 : 0);
-    return 0;
-}
-
-int stub_process_resize(struct process *process, uint16_t rows, uint16_t columns, struct err *err)
-{
-    (void)process;
-    if (rows == 1)
-        return err_set(err, ERR_INVALID, "no terminal");
-    resizes += rows * 1000 + columns;
     return 0;
 }
 
