@@ -5,14 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/text/parse.h"
 #include "base/xalloc.h"
+#include "host/sandbox/info.h"
 #include "host/sandbox/sandbox.h"
 #include "http/limits.h"
 #include "mcp/message.h"
+#include "mcp/sandbox_tools.h"
 #include "mcp/session.h"
 #include "mcp/stateless.h"
 #include "mcp/tools.h"
@@ -23,6 +27,7 @@
 enum {
     PROGRESS_NS = 100 * 1000 * 1000, /* between two notifications at least */
     PROGRESS_TEXT_MAX = 200,
+    SANDBOX_TOOL_TEXT_MAX = 256 * 1024,
 };
 
 struct mcp_call {
@@ -31,6 +36,7 @@ struct mcp_call {
     json_t *progress_token;
     struct sandbox *sandbox;
     struct tool_call *call;
+    json_t *result; /* of a call that is over already */
     struct err err; /* why it has not begun */
     bool is_failed;
     uint64_t progress; /* bytes that the tool has said */
@@ -68,10 +74,11 @@ int mcp_call_request_parse(const json_t *params, struct mcp_call_request *ret,
     const char *name = json_string_value(json_object_get(params, "name"));
     const json_t *arguments = json_object_get(params, "arguments");
 
-    *ret = (struct mcp_call_request){ .tool = name ? tool_find(name) : NULL };
+    *ret = (struct mcp_call_request){ .tool = name ? tool_find(name) : NULL,
+                                      .sandbox_tool = name ? mcp_sandbox_tool_find(name) : NULL };
     if (!name)
         return mcp_fault(fault, MCP_INVALID_PARAMS, "'name' must be that of a tool");
-    if (!ret->tool)
+    if (!ret->tool && !ret->sandbox_tool)
         return mcp_fault(fault, MCP_INVALID_PARAMS, "there is no tool '%.64s'", name);
     if (arguments && !json_is_object(arguments))
         return mcp_fault(fault, MCP_INVALID_PARAMS, "'arguments' must be an object");
@@ -87,35 +94,102 @@ static bool slot_begin(struct mcp_call *call)
            mcp_session_begin(call->caller.session, &call->slot, call->call);
 }
 
-static int call_sandbox(struct mcp_call *call, struct err *err)
+/* The model reads why its sandbox is not there, and can choose another one. */
+static int handle_fail(struct mcp_call *call, const struct err *err)
 {
-    const struct mcp_caller *caller = &call->caller;
-    int r;
+    cleanup_free char *text =
+        xasprintf("%s\nlist_sandboxes lists those that exist; without '" MCP_SANDBOX_PARAM
+                  "', a tool works in that of the workspace.",
+                  err->msg);
 
-    if (caller->session)
-        return mcp_session_sandbox(caller->session, caller->may_wake, &call->sandbox, err);
-    r = mcp_workspace_sandbox(caller->workspace, caller->may_wake, &call->sandbox, err);
-    return r == 0 && caller->may_wake ? mcp_sandbox_wake(call->sandbox, err) : r;
+    call->result = mcp_text_result_json(text, strlen(text), true);
+    return 0;
 }
 
-static int begin(struct mcp_call *call, const struct mcp_call_request *request, struct err *err)
+/* Finds the sandbox that the arguments name. Returns 1, or 0 if the call is over. */
+static int handle_find(struct mcp_call *call, const json_t *handle, struct err *err)
 {
+    const char *name = json_string_value(handle);
+
+    if (!name || !is_handle(name, SANDBOX_NAME_MAX)) {
+        (void)err_set(err, ERR_INVALID, "'" MCP_SANDBOX_PARAM "' must be the id or name of one");
+        return handle_fail(call, err);
+    }
+    return sandbox_find(call->caller.host, call->caller.caller, name, &call->sandbox, err) < 0
+               ? handle_fail(call, err)
+               : 1;
+}
+
+/* Finds the sandbox of a call, able to run tools. Returns 1, 0 if the call is over, or negative. */
+static int call_find_sandbox(struct mcp_call *call, const json_t *arguments, struct err *err)
+{
+    const struct mcp_caller *caller = &call->caller;
+    const json_t *handle = json_object_get(arguments, MCP_SANDBOX_PARAM);
+    int r;
+
+    if (handle)
+        r = handle_find(call, handle, err);
+    else if (caller->session)
+        r = mcp_session_sandbox(caller->session, caller->may_wake, &call->sandbox, err);
+    else
+        r = mcp_workspace_sandbox(caller->workspace, caller->may_wake, &call->sandbox, err);
+    if (r < 0 || !call->sandbox)
+        return r;
+    r = caller->may_wake ? mcp_sandbox_wake(call->sandbox, err) : 0;
+    return r < 0 ? r : 1;
+}
+
+/* Executes a tool that is not in a sandbox; it needs no time to speak of. */
+static int sandbox_tool_run(struct mcp_call *call, const struct mcp_call_request *request,
+                            struct err *err)
+{
+    cleanup_with(buf_done) struct buf text = BUF_INIT(SANDBOX_TOOL_TEXT_MAX);
+    int r = request->sandbox_tool->run(call->caller.host, call->caller.caller, request->arguments,
+                                       &text, err);
+
+    if (r < 0) {
+        const char *remedy = err_remedy_of(err);
+
+        buf_clear(&text);
+        (void)buf_printf(&text, "%s%s%s", err->msg, remedy ? "\n" : "", remedy ? remedy : "");
+    }
+    call->result = mcp_text_result_json(text.data ? text.data : "", text.len, r < 0);
+    return 0;
+}
+
+/* Opens the call of the toolbox, whose tools know nothing of handles. */
+static int toolbox_open(struct mcp_call *call, const struct mcp_call_request *request,
+                        struct err *err)
+{
+    cleanup_json json_t *arguments = json_copy((json_t *)(uintptr_t)request->arguments);
     const struct tool_request wanted = {
         .name = request->tool->name,
-        .params = request->arguments,
+        .params = arguments,
         .call_id = request->call_id,
         .wants_changed = request->wants_changed,
         .snapshot = -1,
         .is_read_only = call->caller.is_read_only,
     };
+
+    if (arguments)
+        (void)json_object_del(arguments, MCP_SANDBOX_PARAM);
+    return tool_open(call->sandbox, &wanted, call->caller.connection_fd, &call->call, err);
+}
+
+static int begin(struct mcp_call *call, const struct mcp_call_request *request, struct err *err)
+{
+    bool is_read_only =
+        request->tool ? request->tool->is_read_only : request->sandbox_tool->is_read_only;
     int r;
 
-    if (call->caller.is_read_only && !request->tool->is_read_only)
+    if (call->caller.is_read_only && !is_read_only)
         return err_set(err, ERR_DENIED, "this client is read-only and cannot use %s",
-                       request->tool->name);
-    r = call_sandbox(call, err);
-    if (r == 0)
-        r = tool_open(call->sandbox, &wanted, call->caller.connection_fd, &call->call, err);
+                       request->tool ? request->tool->name : request->sandbox_tool->name);
+    if (!request->tool)
+        return sandbox_tool_run(call, request, err);
+    r = call_find_sandbox(call, request->arguments, err);
+    if (r > 0)
+        r = toolbox_open(call, request, err);
     if (r == 0 && !slot_begin(call))
         r = err_set(err, ERR_CANCELED, "the call was cancelled");
     return r;
@@ -195,6 +269,10 @@ int mcp_call_next(struct mcp_call *call, json_t **ret, struct err *err)
     *ret = NULL;
     if (call->is_failed)
         return fail(call, &call->err, ret);
+    if (call->result) {
+        *ret = reply_make(call, mcp_result(call->slot.id, TAKE_PTR(call->result)));
+        return 0;
+    }
     while ((r = tool_next(call->call, &event, err)) == 0 && event.kind == TOOL_PROGRESS) {
         *ret = progress_json(call, event.progress.text, event.progress.len);
         if (*ret || event.progress.len == 0)
@@ -217,6 +295,7 @@ void mcp_call_free(struct mcp_call *call)
         (void)mcp_session_leave(call->caller.session, &call->slot);
     tool_close(call->call);
     sandbox_unref(call->sandbox);
+    json_decref(call->result);
     json_decref(call->slot.id);
     json_decref(call->progress_token);
     free(call);

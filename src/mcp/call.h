@@ -6,20 +6,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct caller;
 struct err;
+struct host;
 struct mcp_call;
 struct mcp_fault;
 struct mcp_message;
+struct mcp_sandbox_tool;
 struct mcp_session;
 struct mcp_workspace;
 struct tool;
 
 /* The parameters; they point into the request. */
 struct mcp_call_request {
-    const struct tool *tool;
-    const json_t *arguments;      /* NULL: none */
-    const json_t *progress_token; /* NULL: progress was not requested */
-    const char *call_id;          /* NULL: none; see toolbox/tool.h */
+    const struct tool *tool;                     /* NULL: the next one */
+    const struct mcp_sandbox_tool *sandbox_tool; /* NULL: the one above */
+    const json_t *arguments;                     /* NULL: none; those of a tool have the sandbox */
+    const json_t *progress_token;                /* NULL: progress was not requested */
+    const char *call_id;                         /* NULL: none; see toolbox/tool.h */
     bool wants_changed;
 };
 
@@ -29,6 +33,8 @@ int mcp_call_request_parse(const json_t *params, struct mcp_call_request *ret,
 
 /* The caller. */
 struct mcp_caller {
+    struct host *host;
+    const struct caller *caller;           /* until the call has begun, as the workspace */
     struct mcp_session *session;           /* must outlive the call; NULL: there are none */
     const struct mcp_workspace *workspace; /* of a request without a session; until it has begun */
     bool is_read_only;                     /* other tools are refused */

@@ -168,6 +168,8 @@ static struct mcp_call *call_begin(const struct mcp_post *post, json_t *id,
                                    const struct mcp_workspace *workspace)
 {
     const struct mcp_caller caller = {
+        .host = mcp_sessions_host(post->exchange->frontend->context),
+        .caller = &post->exchange->caller,
         .session = post->session,
         .workspace = workspace,
         .is_read_only = mcp_post_is_read_only(post),

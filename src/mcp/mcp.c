@@ -12,13 +12,14 @@
 static const char *const versions[] = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" };
 
 static const char instructions[] =
-    "These tools work in a sandbox of its own: nothing that they do reaches the machine of the "
-    "user. Relative paths begin at /workspace. Use read_file, edit_file, grep and glob for files, "
-    "bash for commands, shell where directory and variables are to stay, process_start for "
-    "servers. "
-    "snapshot remembers all files and rollback brings them back, so take one before something "
-    "risky; diff shows what has changed. A long result is cut in the middle and names a handle: "
-    "read_output returns the rest.";
+    "The tools work in a Linux sandbox, apart from the machine of the user. Relative paths start "
+    "at /workspace. There is no network (network_status says what can be reached; expose_port "
+    "makes a server reachable). bash runs one command; shell keeps directory and variables; "
+    "process_start is for servers and long jobs, with process_wait and process_logs. Commands have "
+    "no terminal and no input. To undo: snapshot before something risky, then rollback; diff shows "
+    "what has changed. A long result is cut in the middle and names a handle for read_output. "
+    "fork and create_sandbox return the id of another sandbox, which every tool takes as "
+    "'sandbox'.";
 
 bool mcp_knows_version(const char *version)
 {

@@ -17,7 +17,6 @@
 #include "base/xalloc.h"
 #include "host/sandbox/sandbox.h"
 #include "http/limits.h"
-#include "mcp/workspace.h"
 #include "toolbox/tool.h"
 
 enum {
@@ -351,20 +350,12 @@ static int sandbox_of_own(struct mcp_session *session, bool may_make, struct san
     return r;
 }
 
-int mcp_session_sandbox(struct mcp_session *session, bool may_wake, struct sandbox **ret,
+int mcp_session_sandbox(struct mcp_session *session, bool may_make, struct sandbox **ret,
                         struct err *err)
 {
-    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
-    int r = session->sandbox ? sandbox_find(session->sessions->host, &session->caller,
-                                            session->sandbox, &sandbox, err)
-                             : sandbox_of_own(session, may_wake, &sandbox, err);
-
-    if (r == 0 && may_wake)
-        r = mcp_sandbox_wake(sandbox, err);
-    if (r < 0)
-        return r;
-    *ret = TAKE_PTR(sandbox);
-    return 0;
+    return session->sandbox
+               ? sandbox_find(session->sessions->host, &session->caller, session->sandbox, ret, err)
+               : sandbox_of_own(session, may_make, ret, err);
 }
 
 /* Whether the request with this id was cancelled before it came. Locked. */

@@ -56,9 +56,8 @@ bool mcp_session_may_batch(const struct mcp_session *session);
 /* Ends the session: cancels its calls and removes a sandbox that was created for it. */
 int mcp_session_end(struct mcp_session *session, struct err *err);
 
-/* Its sandbox, able to run tools, with a reference: made, started or resumed if need be and
- * allowed. */
-int mcp_session_sandbox(struct mcp_session *session, bool may_wake, struct sandbox **ret,
+/* Its sandbox, with a reference: made if need be and allowed. */
+int mcp_session_sandbox(struct mcp_session *session, bool may_make, struct sandbox **ret,
                         struct err *err);
 
 /* A call that is under way. */

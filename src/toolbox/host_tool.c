@@ -198,6 +198,8 @@ static int host_tool_next(struct tool_job *job, int watch_fd, struct tool_progre
         { "diff", run_diff },
         { "fork", run_fork },
         { "read_output", run_read_output },
+        { "expose_port", tool_expose_port },
+        { "network_status", tool_network_status },
     };
 
     (void)watch_fd, (void)ret;

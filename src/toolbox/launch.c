@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tools for background processes: process_start, process_logs, process_kill. */
+/* Tools for background processes: process_start, process_list, process_logs, process_wait and
+ * process_kill. */
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,17 +10,20 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/text/parse.h"
+#include "base/text/utf8.h"
 #include "host/process/record.h"
 #include "host/sandbox/sandbox.h"
 #include "toolbox/process_text.h"
 #include "toolbox/tool_internal.h"
 
 enum { START_CMD, START_CWD };
-enum { LOGS_PROCESS, LOGS_OFFSET };
+enum { LOGS_PROCESS, LOGS_OFFSET, LOGS_ERR_OFFSET };
+enum { WAIT_PROCESS, WAIT_TIMEOUT };
 enum { KILL_PROCESS, KILL_SIGNAL };
 
-enum { LOG_BYTES = 16 * 1024 * 1024, KEY_SIZE = 80 };
+enum { LOG_BYTES = 16 * 1024 * 1024, KEY_SIZE = 80, COMMAND_SHOWN = 120, WAIT_SLICE_MS = 500 };
 
 /* --- process_start --------------------------------------------------------------------------- */
 
@@ -111,18 +116,119 @@ static void add_stream(struct record *record, enum output_stream stream, uint64_
 static int run_process_logs(struct tool_job *job, struct err *err)
 {
     cleanup_with(record_unref_slot) struct record *record = NULL;
-    uint64_t from = (uint64_t)tool_number_at(job, LOGS_OFFSET);
+    int64_t from = tool_number_at(job, LOGS_OFFSET),
+            err_from = tool_number_at(job, LOGS_ERR_OFFSET);
     struct record_info info;
     int r = sandbox_find_record(job->sandbox, tool_text_at(job, LOGS_PROCESS), &record, err);
 
     if (r < 0)
         return tool_job_fail(job, r, err);
+    if (err_from < 0)
+        err_from = from;
     record_get(record, &info);
-    add_stream(record, PROCESS_OUT, from, &job->text);
-    if (info.streams[PROCESS_ERR].total > from)
+    add_stream(record, PROCESS_OUT, (uint64_t)from, &job->text);
+    if (info.streams[PROCESS_ERR].total > (uint64_t)err_from)
         (void)buf_add_str(&job->text, "[stderr]\n");
-    add_stream(record, PROCESS_ERR, from, &job->text);
+    add_stream(record, PROCESS_ERR, (uint64_t)err_from, &job->text);
     add_status(&info, &job->text);
+    if (!info.is_over)
+        (void)buf_printf(&job->text,
+                         "\n[for what comes next: offset=%" PRIu64 " stderr_offset=%" PRIu64 "]",
+                         info.streams[PROCESS_OUT].total, info.streams[PROCESS_ERR].total);
+    job->result.has_exit_code = info.is_over;
+    job->result.exit_code = info.end.exit_code;
+    return 0;
+}
+
+/* --- process_list, process_wait -------------------------------------------------------------- */
+
+/* Adds the command line, on one line and as far as it fits. */
+static void add_command(const struct record_info *info, struct buf *out)
+{
+    cleanup_with(buf_done) struct buf line = BUF_INIT(COMMAND_SHOWN + 1);
+    struct utf8_cleaner cleaner = { .len = 0 };
+    char *const *args = info->spec->args;
+
+    /* What process_start and bash run is "sh -c COMMAND". */
+    if (args && args[0] && args[1] && strcmp(args[1], "-c") == 0 && args[2])
+        args += 2;
+    for (; args && *args && line.len < COMMAND_SHOWN; args++) {
+        size_t room = COMMAND_SHOWN - line.len, len = strnlen(*args, room);
+
+        (void)buf_add(&line, *args, len);
+        if (line.len < COMMAND_SHOWN && args[1])
+            (void)buf_add(&line, " ", 1);
+    }
+    for (size_t i = 0; i < line.len; i++)
+        if ((unsigned char)line.data[i] < ' ')
+            line.data[i] = ' ';
+    (void)utf8_clean(&cleaner, line.data ? line.data : "", line.len, out);
+    utf8_clean_end(&cleaner, out);
+}
+
+static void add_record(struct record *record, struct buf *out)
+{
+    struct record_info info;
+    char when[TIME_TEXT_SIZE];
+
+    record_get(record, &info);
+    format_time_ms(info.started_ms, when);
+    (void)buf_printf(out, "%s  ", info.id);
+    if (info.is_over)
+        (void)buf_printf(out, "%s, exit code %d", process_outcome_name(info.end.outcome),
+                         info.end.exit_code);
+    else
+        (void)buf_add_str(out, "running");
+    (void)buf_printf(out, "  since %s  ", when);
+    add_command(&info, out);
+    if (info.address && !info.is_over)
+        (void)buf_printf(out, "  (port %u is %s)", info.spec->port, info.address);
+    (void)buf_add_str(out, "\n");
+}
+
+static int run_process_list(struct tool_job *job)
+{
+    struct record **list = NULL;
+    size_t count = 0;
+
+    sandbox_list_records(job->sandbox, &list, &count);
+    for (size_t i = 0; i < count; i++) {
+        add_record(list[i], &job->text);
+        record_unref(list[i]);
+    }
+    free(list);
+    if (count == 0)
+        (void)buf_add_str(&job->text, "(no processes)");
+    return 0;
+}
+
+/* Waits in short slices, because nothing else wakes it when the call is canceled. */
+static int run_process_wait(struct tool_job *job, int watch_fd, struct err *err)
+{
+    cleanup_with(record_unref_slot) struct record *record = NULL;
+    uint64_t until_ms = job->began_ms + (uint64_t)tool_number_at(job, WAIT_TIMEOUT);
+    uint64_t silent_ms = clock_ms() + TOOL_SILENCE_MS;
+    struct process_end end;
+    struct record_info info;
+    int r = sandbox_find_record(job->sandbox, tool_text_at(job, WAIT_PROCESS), &record, err);
+
+    if (r < 0)
+        return tool_job_fail(job, r, err);
+    if (job->deadline_ms > 0 && job->deadline_ms < until_ms)
+        until_ms = job->deadline_ms;
+    do {
+        uint64_t now_ms = clock_ms(), left_ms = until_ms > now_ms ? until_ms - now_ms : 1;
+
+        r = record_wait(record, watch_fd, left_ms < WAIT_SLICE_MS ? left_ms : WAIT_SLICE_MS, &end);
+        if (r == -ECANCELED || tool_job_is_canceled(job))
+            return -ECANCELED;
+        if (r == -ETIMEDOUT && clock_ms() >= silent_ms && clock_ms() < until_ms)
+            return 1;
+    } while (r == -ETIMEDOUT && clock_ms() < until_ms);
+    record_get(record, &info);
+    add_status(&info, &job->text);
+    (void)buf_printf(&job->text, "\nprocess_logs process_id=%s shows its output%s", info.id,
+                     info.is_over ? "." : "; process_wait waits again.");
     job->result.has_exit_code = info.is_over;
     job->result.exit_code = info.end.exit_code;
     return 0;
@@ -173,11 +279,16 @@ static int run_process_kill(struct tool_job *job, struct err *err)
 static int launch_tool_next(struct tool_job *job, int watch_fd, struct tool_progress *ret,
                             struct err *err)
 {
-    (void)watch_fd, (void)ret;
-    if (strcmp(job->tool->name, "process_start") == 0)
+    const char *verb = job->tool->name + strlen("process_");
+
+    (void)ret;
+    if (strcmp(verb, "start") == 0)
         return run_process_start(job, err);
-    return strcmp(job->tool->name, "process_logs") == 0 ? run_process_logs(job, err)
-                                                        : run_process_kill(job, err);
+    if (strcmp(verb, "list") == 0)
+        return run_process_list(job);
+    if (strcmp(verb, "wait") == 0)
+        return run_process_wait(job, watch_fd, err);
+    return strcmp(verb, "logs") == 0 ? run_process_logs(job, err) : run_process_kill(job, err);
 }
 
 const struct tool_kind tool_by_launch = { .next = launch_tool_next };

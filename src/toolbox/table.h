@@ -37,7 +37,7 @@ struct tool {
     bool is_read_only;                         /* changes nothing */
     bool destroys;                             /* may delete or overwrite data */
     bool is_idempotent;                        /* repeating it has no further effect */
-    bool is_open;                              /* has effects outside the sandbox */
+    bool is_open;                              /* acts on something outside of Holt */
     struct tool_param params[TOOL_VALUES_MAX]; /* up to one without a name */
 };
 

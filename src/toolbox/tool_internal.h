@@ -184,3 +184,9 @@ void tool_result_finish(struct tool_job *job);
 
 /* Fills in the pointers of a result whose fields and text are set. */
 void tool_result_restore(struct tool_job *job);
+
+/* --- port.c ---------------------------------------------------------------------------------- */
+
+/* Run expose_port and network_status, as tool_kind.next does. */
+int tool_expose_port(struct tool_job *job, struct err *err);
+int tool_network_status(struct tool_job *job, struct err *err);

@@ -96,7 +96,14 @@ async function everyTool(client) {
   const started = await use("process_start", { cmd: "echo it runs; exec sleep 100000" });
   const [processId] = started.match(/\bp\d+\b/);
   await eventually(async () => assert.match(await use("process_logs", { process_id: processId }), /it runs/));
+  assert.match(await use("process_list", {}), new RegExp(`^${processId}  running .*it runs`, "m"));
   await use("process_kill", { process_id: processId, signal: "KILL" });
+  assert.match(await use("process_wait", { process_id: processId }), /has ended/);
+
+  assert.match(await use("network_status", {}), /no network/);
+  await text(client, "process_start", { cmd: "exec python3 -m http.server 8123 --bind 127.0.0.1 --directory /etc" });
+  const [exposed] = (await use("expose_port", { port: 8123 })).match(/http:\/\/[^ ]+\//);
+  await eventually(async () => assert.match(await (await fetch(`${exposed}passwd`)).text(), /root/));
 
   await use("snapshot", { name: "before" });
   await text(client, "write_file", { path: "notes/a.txt", content: "lost\n" });
@@ -105,7 +112,14 @@ async function everyTool(client) {
   await use("rollback", { snapshot: "before" });
   assert.match(await text(client, "read_file", { path: "notes/a.txt" }), /3/);
   const [fork] = (await use("fork", {})).match(/\bsb-[0-9a-f]+\b/);
-  holt("rm", "-f", fork);
+  const [created] = (await use("create_sandbox", {})).match(/\bsb-[0-9a-f]+\b/);
+  assert.match(await use("list_sandboxes", {}), new RegExp(`^${created} `, "m"));
+  for (const sandbox of [fork, created]) {  // they can be used at once
+    await text(client, "write_file", { path: "own", content: `${sandbox}\n`, sandbox });
+    assert.match(await text(client, "bash", { cmd: "cat own", sandbox }), new RegExp(sandbox));
+  }
+  assert.match(await text(client, "bash", { cmd: "cat own 2>&1" }), /No such file/);
+  holt("rm", "-f", fork, created);
 
   const long = await call(client, "bash", { cmd: "seq 1 100000" });
   const { truncated } = long._meta["holt/result"];

@@ -49,7 +49,8 @@ static void call_check(const struct mcp_message *message)
         assert(fault.code == MCP_INVALID_PARAMS);
         return;
     }
-    assert(request.tool && tool_find(request.tool->name) == request.tool);
+    assert(!request.tool == !!request.sandbox_tool);
+    assert(!request.tool || tool_find(request.tool->name) == request.tool);
     assert(!request.arguments || json_is_object(request.arguments));
     assert(!request.call_id || strlen(request.call_id) <= TOOL_ID_MAX);
     assert(!request.progress_token || json_is_string(request.progress_token) ||

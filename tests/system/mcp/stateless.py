@@ -206,13 +206,140 @@ def clients_of_two_revisions_work_in_one_sandbox():
     connection, old = Connection(), Connection()
     session = opened(old)
     run(connection, "echo new >shared; echo >turns")
-    bash(old, session, "cat shared >copy; echo old >shared")
-    equal(["old", "new"], run(connection, "cat shared copy").split()[:2])
+    bash(old, session, "cat shared >copied; echo old >shared")
+    equal(["old", "new"], run(connection, "cat shared copied").split()[:2])
     with concurrent.futures.ThreadPoolExecutor() as pool:
         jobs = [pool.submit(run, Connection(), f"echo {i} >>turns") if i % 2 else
                 pool.submit(bash, Connection(), session, f"echo {i} >>turns") for i in range(10)]
         [job.result() for job in jobs]
     equal("11", run(connection, "wc -l <turns").split()[0])
+
+
+def text_of(result):
+    return result["content"][0]["text"]
+
+
+def a_handle_is_a_sandbox():
+    """Of both kinds of revisions, by id and by name; what is no handle is for the model to read."""
+    connection, old = Connection(), Connection()
+    session = opened(old)
+    made = text_of(result_of(ask(connection, tool("create_sandbox", {"name": "second"})))).split()[1]
+    assert made in text_of(result_of(ask(connection, tool("list_sandboxes", {}))))
+    for handle in [made, "second"]:
+        text_of(result_of(ask(connection, tool("bash", {"cmd": f"echo {handle} >>own", "sandbox": handle}))))
+        reply = mcp.ask(old, mcp.tool(1, "bash", {"cmd": "cat own", "sandbox": handle}), session)[2]["result"]
+        assert handle in reply["content"][0]["text"] and "sandbox" not in reply.get("_meta", {}), reply
+    assert "No such file" in run(connection, "cat own")
+    call("SandboxService/Stop", sandboxId=made)
+    assert "second" in text_of(result_of(ask(connection, tool("bash", {"cmd": "cat own", "sandbox": made}))))
+    fork = text_of(result_of(ask(connection, tool("fork", {"sandbox": made})))).strip()
+    assert "second" in text_of(result_of(ask(connection, tool("bash", {"cmd": "cat own", "sandbox": fork}))))
+    for wrong in ["no-such", "", 5, None, "../x", "x" * 1000, ["second"]]:
+        for result in [result_of(ask(connection, tool("bash", {"cmd": "true", "sandbox": wrong}))),
+                       mcp.ask(old, mcp.tool(1, "bash", {"cmd": "true", "sandbox": wrong}), session)[2]["result"]]:
+            assert result["isError"] and "list_sandboxes" in text_of(result), (wrong, result)
+    for arguments in [{"name": 5}, {"name": "a/b"}, {"template": "no-such"}, {"template": []}, {"name": "second"}]:
+        assert result_of(ask(connection, tool("create_sandbox", arguments)))["isError"], arguments
+    for each in [made, fork]:
+        call("SandboxService/Destroy", sandboxId=each)
+    assert result_of(ask(connection, tool("bash", {"cmd": "true", "sandbox": made})))["isError"]
+
+
+def a_handle_of_another_owner_does_not_exist():
+    connection = Connection()
+    mine = call("SandboxService/Get", sandboxId="work")["sandbox"]["id"]
+    other = {"Authorization": "Bearer " + token_create(owner="other")}
+    listed = text_of(result_of(ask(tcp(), tool("list_sandboxes", {}), **other)))
+    assert mine not in listed and "work" not in listed, listed
+    unknown = result_of(ask(tcp(), tool("bash", {"cmd": "true", "sandbox": "sb-0123456789"}), **other))
+    for handle in [mine, "work", mine[:8]]:
+        result = result_of(ask(tcp(), tool("bash", {"cmd": "true", "sandbox": handle}), **other))
+        equal(text_of(unknown), text_of(result).replace(handle, "sb-0123456789"))
+        equal((1, REFUSED), error_of(ask(tcp(), tool("bash", {"cmd": "true"}), path=f"/mcp?sandbox={handle}", **other)[2]))
+    made = text_of(result_of(ask(tcp(), tool("create_sandbox", {"name": "work"}), **other))).split()[1]
+    assert made != mine
+    run(connection, "rm -f theirs")
+    result_of(ask(tcp(), tool("bash", {"cmd": "echo >theirs", "sandbox": "work"}), **other))
+    assert "No such file" in run(connection, "cat theirs")
+    call("SandboxService/Destroy", sandboxId=made)
+
+
+def a_read_only_client_creates_no_sandbox():
+    secret = {"Authorization": "Bearer " + token_create(readOnly=True)}
+    names = [each["name"] for each in result_of(ask(tcp(), request("tools/list"), **secret))["tools"]]
+    assert "list_sandboxes" in names and "create_sandbox" not in names
+    equal((1, REFUSED), error_of(ask(tcp(), tool("create_sandbox", {}), **secret)[2]))
+    assert "work" in text_of(result_of(ask(tcp(), tool("list_sandboxes", {}), **secret)))
+
+
+def every_annotation_says_what_the_tool_does():
+    """What changes no file, no process and no sandbox may be called read-only, and nothing else. Each tool is called twice, and
+    what is different afterwards is compared with its annotations."""
+    connection = Connection()
+
+    def use(name, arguments):
+        return result_of(ask(connection, tool(name, arguments)))
+
+    def state():
+        """What can be seen of the world: files, processes that run, snapshots, sandboxes, ports."""
+        files = run(connection, "find /workspace /root -path '*/.git/*' -prune -o -type f -exec sha256sum {} + | sort")
+        refs = run(connection, "cd repo && git for-each-ref && git diff --cached --name-only")
+        running = [line.split("  (")[0] for line in text_of(use("process_list", {})).splitlines() if "  running  " in line]
+        return {"files": files.rsplit("[exit", 1)[0], "refs": refs.rsplit("[exit", 1)[0], "running": running,
+                "snapshots": text_of(use("list_snapshots", {})), "sandboxes": text_of(use("list_sandboxes", {})),
+                "ports": text_of(use("network_status", {})).split("\n", 1)[1]}
+
+    run(connection, "git config --global user.name t; git config --global user.email t@t; git config --global init.defaultBranch main;"
+                    "git init -q --bare /root/origin.git; git clone -q /root/origin.git repo 2>/dev/null; cd repo; echo a >f; git add f;"
+                    "git commit -qm a; git push -q origin HEAD; cd ..; echo text >file; seq 1 100000 >long")
+    use("snapshot", {"name": "first"})
+    run(connection, "echo later >file")
+    process = text_of(use("process_start", {"cmd": "sleep 100000"})).split()[1]
+    handle = use("bash", {"cmd": "cat long"})["_meta"]["holt/result"]["truncated"]["handle"]
+    # The arguments, and whether the tool changes something, takes something away, or does more when it is repeated.
+    calls = {
+        "read_file": {"path": "file"}, "write_file": {"path": "file", "content": "new"}, "list_dir": {}, "grep": {"pattern": "x"},
+        "edit_file": {"path": "long", "old_string": "99999", "new_string": "x99999", "replace_all": True},
+        "multi_edit": {"path": "long", "edits": [{"old_string": "88888", "new_string": "x88888"}]},
+        "glob": {"pattern": "*"}, "bash": {"cmd": "date +%N >>file"}, "shell": {"cmd": "date +%N >>file"},
+        "process_start": {"cmd": "sleep 100000"}, "process_list": {}, "process_logs": {"process_id": process},
+        "process_wait": {"process_id": process, "timeout_ms": 1}, "process_kill": {"process_id": process}, "git_status": {"repo": "repo"}, "git_diff": {"repo": "repo"},
+        "git_log": {"repo": "repo"}, "git_show": {"repo": "repo"}, "git_add": {"repo": "repo", "paths": ["g"]},
+        "git_commit": {"repo": "repo", "message": "b"}, "git_push": {"repo": "repo", "args": ["origin", "HEAD:refs/heads/other"]},
+        "git_fetch": {"repo": "repo"}, "git_pull": {"repo": "repo", "args": ["origin", "main"]},
+        "git_clone": {"args": ["/root/origin.git", "copy"]}, "list_snapshots": {}, "snapshot": {}, "diff": {}, "fork": {},
+        "rollback": {"snapshot": "first"}, "read_output": {"handle": handle}, "network_status": {}, "expose_port": {"port": 8099},
+        "list_sandboxes": {}, "create_sandbox": {},
+    }
+    outside = {"git_fetch", "git_pull"}  # whose effect depends on what others have pushed
+    tools = {each["name"]: each["annotations"] for each in result_of(ask(connection, request("tools/list")))["tools"]}
+    unknown = set(tools) - set(calls)
+    assert unknown <= {"run_code"}, f"say here what {unknown} do"
+    run(connection, "echo g >repo/g")
+    for name in calls:
+        before = state()
+        first = use(name, calls[name])
+        between = state()
+        use(name, calls[name])
+        after = state()
+        hints = tools[name]
+        changed = {key for key in before if before[key] != between[key]}
+        assert not first["isError"], (name, first)
+        equal(hints["readOnlyHint"], not changed and name not in outside, f"{name} changed {changed}")
+        if hints["idempotentHint"]:
+            equal(between, after, name)
+        elif name not in outside | {"process_kill", "git_push", "git_clone", "git_commit", "rollback", "multi_edit"}:
+            assert between != after, f"{name} is idempotent"
+        lost = [line for key in ("files", "running") for line in before[key] if isinstance(before[key], list) and line not in between[key]]
+        lost += set(before["files"].splitlines()) - set(between["files"].splitlines())
+        if lost:
+            assert hints["destructiveHint"], f"{name} took {lost} away"
+        assert not (hints["readOnlyHint"] and (hints["destructiveHint"] or not hints["idempotentHint"])), name
+        equal(hints["openWorldHint"], name in {"bash", "shell", "process_start", "git_push", "git_clone", "git_fetch", "git_pull", "expose_port"},
+              f"{name} acts on something outside of Holt")
+    for each in sandboxes() - {"work"}:
+        if each != call("SandboxService/Get", sandboxId="work")["sandbox"]["id"]:
+            call("SandboxService/Destroy", sandboxId=each)
 
 
 GOOD = [request("server/discover"), request("tools/list"), request("subscriptions/listen", notifications={"toolsListChanged": True}),

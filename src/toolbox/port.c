@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Tools about the network of a sandbox: expose_port and network_status.
+ *
+ * A port is exposed by a service that does nothing but run: its forward is found again by the next
+ * daemon process, ends with the sandbox, and can be ended with process_kill. */
+#include "host/port/port.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "host/process/record.h"
+#include "host/process/service.h"
+#include "host/sandbox/sandbox.h"
+#include "toolbox/tool_internal.h"
+
+enum { EXPOSE_PORT };
+
+static bool is_exposing(struct record *record, uint16_t port)
+{
+    struct record_info info;
+
+    record_get(record, &info);
+    return !info.is_over && info.address && info.spec->port == port;
+}
+
+/* Returns the running process whose port is forwarded, with a reference; NULL: none. */
+static struct record *find_exposing(struct tool_job *job, uint16_t port)
+{
+    struct record **list = NULL, *found = NULL;
+    size_t count = 0;
+
+    sandbox_list_records(job->sandbox, &list, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (!found && is_exposing(list[i], port))
+            found = list[i];
+        else
+            record_unref(list[i]);
+    }
+    free(list);
+    return found;
+}
+
+static int expose(struct tool_job *job, uint16_t port, struct record **ret, struct err *err)
+{
+    char *args[] = { (char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c",
+                     (char *)(uintptr_t) "exec sleep 2147483647", NULL };
+    const struct process_spec spec = { .args = args, .port = port, .is_detached = true };
+
+    *ret = find_exposing(job, port);
+    return *ret ? 0 : service_launch(job->sandbox, &spec, ret, err);
+}
+
+int tool_expose_port(struct tool_job *job, struct err *err)
+{
+    cleanup_with(record_unref_slot) struct record *record = NULL;
+    uint16_t port = (uint16_t)tool_number_at(job, EXPOSE_PORT);
+    struct record_info info;
+    int r = expose(job, port, &record, err);
+
+    if (r < 0)
+        return tool_job_fail(job, r, err);
+    record_get(record, &info);
+    (void)buf_printf(&job->text,
+                     "port %u of the sandbox is %s on the machine of the daemon; over HTTP: "
+                     "http://%s/. process_kill process_id=%s ends that.",
+                     port, info.address, info.address, info.id);
+    return 0;
+}
+
+int tool_network_status(struct tool_job *job, struct err *err)
+{
+    cleanup_free struct port_info *ports = NULL;
+    size_t count = 0;
+
+    (void)err;
+    (void)buf_add_str(
+        &job->text,
+        "The sandbox has no network: its only device is lo. Other machines, the internet "
+        "and the machine of the user cannot be reached, and no names are resolved; "
+        "package managers and git remotes outside fail. Servers in the sandbox are "
+        "reached at 127.0.0.1 inside, and from outside if expose_port made them so.\n");
+    port_list(sandbox_host(job->sandbox), sandbox_id(job->sandbox), &ports, &count);
+    for (size_t i = 0; i < count; i++)
+        (void)buf_printf(&job->text, "port %u is %s outside\n", ports[i].port, ports[i].address);
+    return 0;
+}
