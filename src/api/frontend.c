@@ -131,8 +131,10 @@ static int role_check(const struct caller *caller, const struct route *route, st
 {
     if (!route->is_read_only && !caller_may_change(caller))
         return err_set(err, ERR_DENIED, "this token is read-only");
-    if (route->is_admin && !caller_is_admin(caller))
-        return err_set(err, ERR_DENIED, "this method is only allowed for the role admin");
+    if (route->is_admin && !caller_is_host_admin(caller))
+        return err_set(err, ERR_DENIED,
+                       "this method concerns the whole host: it needs the role admin and a token "
+                       "that is not limited to labels");
     return 0;
 }
 

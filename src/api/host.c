@@ -60,7 +60,7 @@ int host_service_health(const struct call *call, const struct msg_health_request
     struct msg_storage storage;
 
     (void)request;
-    host_health(call->host, &health);
+    host_health(call->host, call->caller, &health);
     storage = storage_message(&health);
     reply = (struct msg_health_response){
         .status = status_name(health.status),

@@ -41,6 +41,11 @@ bool caller_is_admin(const struct caller *caller)
     return caller->role == ROLE_ADMIN;
 }
 
+bool caller_is_host_admin(const struct caller *caller)
+{
+    return caller_is_admin(caller) && caller->scope_count == 0;
+}
+
 bool caller_sees(const struct caller *caller, const char *owner, const struct label *labels,
                  size_t count)
 {

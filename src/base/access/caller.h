@@ -41,6 +41,10 @@ bool caller_may_change(const struct caller *caller);
 
 bool caller_is_admin(const struct caller *caller);
 
+/* Returns whether the caller may know and change what concerns the whole host: an admin whose token
+ * is not limited to labels. */
+bool caller_is_host_admin(const struct caller *caller);
+
 /* Returns whether an object with this owner and these labels exists for the caller. */
 bool caller_sees(const struct caller *caller, const char *owner, const struct label *labels,
                  size_t count);

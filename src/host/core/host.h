@@ -9,6 +9,7 @@
 #include "host/core/descriptors.h"
 #include "host/observe/audit.h"
 
+struct caller;
 struct config;
 struct host;
 struct host_extension;
@@ -101,7 +102,9 @@ int host_remove_template(struct host *host, const char *name, struct err *err);
 int host_read_audit(struct host *host, const char *sandbox, audit_fn each, void *context,
                     uint64_t *ret_lines, struct err *err);
 
-void host_health(struct host *host, struct host_health *ret);
+/* Fills in the health of the host. A caller that is no admin of the host learns the status and its
+ * own numbers: how full or busy the host is depends on the other owners, and stays 0. */
+void host_health(struct host *host, const struct caller *caller, struct host_health *ret);
 
 /* The features and limits of this host, with its storage and its kernel. */
 struct host_capabilities {

@@ -156,10 +156,10 @@ int host_find_runtime(const struct host *host, const char *name, const struct ru
  */
 int host_choose_template(const struct host *host, const char *wanted, char *ret, struct err *err);
 
-/* Counts sandboxes by state, runs and processes. */
+/* Counts sandboxes by state, runs and processes, of those that the caller sees. */
 struct host_census {
     uint32_t sandboxes[SANDBOX_STATES];
     uint32_t runs;      /* throw-away machines */
     uint32_t processes; /* that run, in both */
 };
-void host_take_census(struct host *host, struct host_census *ret);
+void host_take_census(struct host *host, const struct caller *caller, struct host_census *ret);

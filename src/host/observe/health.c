@@ -266,15 +266,35 @@ static void health_check_machine(const struct host *host, struct host_health *re
                       files->max);
 }
 
-void host_take_census(struct host *host, struct host_census *ret)
+/* Locked. */
+static bool caller_sees_machine(const struct caller *caller, const struct machine *machine)
+{
+    const struct caller *creator = &machine->creator;
+
+    return caller_sees(caller, creator->owner, creator->scope, creator->scope_count);
+}
+
+/* Locked. */
+static bool caller_sees_sandbox(const struct caller *caller, const struct sandbox *sandbox)
+{
+    const struct sandbox_info *info = &sandbox->info;
+
+    return caller_sees(caller, info->owner, info->labels, info->label_count);
+}
+
+void host_take_census(struct host *host, const struct caller *caller, struct host_census *ret)
 {
     *ret = (struct host_census){ .runs = 0 };
     lock_take(&host->lock);
     for (struct machine *machine = host->machines; machine; machine = machine->next) {
+        if (!caller_sees_machine(caller, machine))
+            continue;
         ret->runs++;
         ret->processes += machine_count_processes(machine);
     }
     for (struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next) {
+        if (!caller_sees_sandbox(caller, sandbox))
+            continue;
         lock_take(&sandbox->lock);
         ret->sandboxes[sandbox->info.state]++;
         if (sandbox->machine)
@@ -284,7 +304,29 @@ void host_take_census(struct host *host, struct host_census *ret)
     lock_release(&host->lock);
 }
 
-void host_health(struct host *host, struct host_health *ret)
+/* Leaves what a caller that is no admin may know. The status stays: it says whether creates work.
+ */
+static void health_restrict(const struct host_census *own, struct host_health *ret)
+{
+    const struct host_health all = *ret;
+
+    *ret = (struct host_health){
+        .sandboxes = own->runs,
+        .processes = own->processes,
+        .uptime_ms = all.uptime_ms,
+        .runtime = all.runtime,
+        .storage_backend = all.storage_backend,
+        .status = all.status,
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(own->sandboxes); i++)
+        ret->sandboxes += own->sandboxes[i];
+    (void)snprintf(ret->storage_state, sizeof(ret->storage_state), "%s", all.storage_state);
+    if (all.errors[0] != '\0')
+        (void)snprintf(ret->errors, sizeof(ret->errors),
+                       "the host needs attention: its administrators can see why");
+}
+
+void host_health(struct host *host, const struct caller *caller, struct host_health *ret)
 {
     struct host_census census;
 
@@ -299,7 +341,7 @@ void host_health(struct host *host, struct host_health *ret)
     health_check_descriptors(ret);
     health_check_resources(host, ret);
     health_check_machine(host, ret);
-    host_take_census(host, &census);
+    host_take_census(host, caller, &census);
     ret->processes = census.processes;
     ret->tools = metrics_tools_running(host->metrics);
     lock_take(&host->lock);
@@ -308,6 +350,8 @@ void host_health(struct host *host, struct host_health *ret)
         health_worsen(ret, HEALTH_DEGRADED, "%u events are missing from the audit log: %.160s",
                       host->audit_failures, host->audit_error);
     lock_release(&host->lock);
+    if (!caller_is_host_admin(caller))
+        health_restrict(&census, ret);
 }
 
 /* All backends have snapshots; they differ in the cost of a snapshot and in quotas. */

@@ -309,8 +309,8 @@ int host_metrics_write(struct host *host, struct buf *out)
     struct host_census census = { 0 };
     int r;
 
-    host_health(host, &health);
-    host_take_census(host, &census);
+    host_health(host, &caller_root, &health);
+    host_take_census(host, &caller_root, &census);
     r = write_sandboxes(&census, out);
     if (r == 0)
         r = write_totals(host->metrics, out);

@@ -54,7 +54,7 @@ static void storage_monitor_check(struct storage_monitor *storage_monitor)
     };
     struct host_health health;
 
-    host_health(storage_monitor->host, &health);
+    host_health(storage_monitor->host, &caller_root, &health);
     descriptors_check(storage_monitor, &health.descriptors);
     for (size_t i = 0; i < HOST_RESOURCES; i++)
         resource_check(storage_monitor, &storage_monitor->is_low[i], &health.resources[i]);

@@ -278,7 +278,7 @@ static bool pool_is_full(void)
 {
     struct host_health health;
 
-    host_health(world.host, &health);
+    host_health(world.host, &caller_root, &health);
     return health.pool_ready >= world.config.pool_size;
 }
 

@@ -742,14 +742,14 @@ static void calls_are_counted(void)
         call_open(box, request_of("bash", NULL), "{\"cmd\": \"echo begun; exec sleep 1000\"}", -1);
 
     call_await(call, "begun");
-    host_health(world.host, &health);
+    host_health(world.host, &caller_root, &health);
     CHECK(health.tools == 1, "(%u)", health.tools);
     CHECK(host_metrics_write(world.host, &text) == 0);
     CHECK_HAS(text.data, "\nholt_tools_running 1\n");
     CHECK_HAS(text.data, "{operation=\"tool-process\"");
     CHECK_HAS(text.data, "{type=\"tool.executed\"}");
     tool_close(call);
-    host_health(world.host, &health);
+    host_health(world.host, &caller_root, &health);
     CHECK(health.tools == 0, "(%u)", health.tools);
 }
 

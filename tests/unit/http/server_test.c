@@ -127,9 +127,9 @@ struct process {
 static atomic_int sandbox_refs, attached;
 static atomic_int created, destroyed, freed, inputs, signals, input_bytes;
 
-void stub_host_health(struct host *host, struct host_health *ret)
+void stub_host_health(struct host *host, const struct caller *caller, struct host_health *ret)
 {
-    (void)host;
+    (void)host, (void)caller;
     *ret = (struct host_health){
         .sandboxes = 3,
         .processes = 9,
