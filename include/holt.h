@@ -262,6 +262,7 @@ struct holt_sandbox {
      * "<port>-sb0123.localhost:7070"; "": nowhere. */
     const char *address;
     const bool *mounts_read_only; /* for each of mounts: whether it cannot be written to */
+    const char *owner;
 };
 
 struct holt_sandbox_list {

@@ -179,6 +179,10 @@ struct holt_token {
     int64_t expires_ms;
     int64_t last_used_ms;
     const char *secret; /* only from holt_token_create */
+    const char *owner;
+    const char *role; /* "admin", "user" or "read-only" */
+    const struct holt_label *scope;
+    size_t scope_count;
 };
 
 struct holt_token_list {
@@ -192,6 +196,12 @@ struct holt_token_options {
     bool is_read_only;
     uint64_t ttl_ms;      /* 0: unlimited */
     const char *ports_of; /* the secret only opens the ports of this sandbox; NULL: all calls */
+    const char *owner;    /* NULL: the caller's; another one needs the role admin */
+    const char *role;     /* NULL: the caller's for its own owner, "user" for another */
+
+    /* "key=value", ends with NULL: only objects with these labels exist for the token, and what it
+     * creates gets them. NULL: no limit but the caller's own. */
+    const char *const *scope;
 };
 
 /* options may be NULL. */

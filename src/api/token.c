@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/service.h"
 #include "auth/token_store.h"
@@ -13,10 +14,20 @@
 
 _Static_assert(MSG_TOKEN_CREATE_REQUEST_LABEL_MAX_BYTES == TOKEN_LABEL_MAX, "a label has room");
 
-static struct msg_token token_message(const struct token_info *info)
+_Static_assert(MSG_TOKEN_CREATE_REQUEST_OWNER_MAX_BYTES == OWNER_NAME_MAX, "an owner has room");
+
+static struct msg_token token_message(const struct token_info *info, struct arena *arena)
 {
+    struct pair *scope = arena_take(arena, info->scope_count, sizeof(*scope));
+
+    for (size_t i = 0; i < info->scope_count; i++)
+        scope[i] = (struct pair){ info->scope[i].key, info->scope[i].value };
     return (struct msg_token){
         .id = info->id,
+        .owner = info->owner,
+        .role = role_name(info->role),
+        .scope = scope,
+        .scope_count = info->scope_count,
         .label = info->label,
         .read_only = info->role == ROLE_READ,
         .created_at_ms = info->created_ms,
@@ -26,8 +37,8 @@ static struct msg_token token_message(const struct token_info *info)
 }
 
 /* Finds the sandbox whose ports a token is for; ret stays "" if the request names none. */
-static int ports_owner_find(const struct call *call, const struct msg_token_create_request *request,
-                            char ret[SANDBOX_ID_MAX], struct err *err)
+static int ports_find(const struct call *call, const struct msg_token_create_request *request,
+                      char ret[SANDBOX_ID_MAX], struct err *err)
 {
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
     int r;
@@ -43,35 +54,99 @@ static int ports_owner_find(const struct call *call, const struct msg_token_crea
     return r;
 }
 
+/* A token never may do more than its creator. */
+static int role_choose(const struct call *call, const struct msg_token_create_request *request,
+                       enum role *ret, struct err *err)
+{
+    const struct caller *caller = call->caller;
+    bool is_own = *request->owner == '\0' || strcmp(request->owner, caller->owner) == 0;
+
+    if (!is_own && !caller_is_admin(caller))
+        return err_set(err, ERR_DENIED, "only an admin creates tokens of other owners");
+    *ret = is_own ? caller->role : ROLE_USER;
+    if (*request->role)
+        (void)role_parse(request->role, ret);
+    else if (request->read_only)
+        *ret = ROLE_READ;
+    if (request->read_only && *ret != ROLE_READ)
+        return err_set(err, ERR_INVALID, "a read-only token has the role read-only");
+    if (*ret > caller->role)
+        return err_set(err, ERR_DENIED, "a token with the role %s cannot create one with %s",
+                       role_name(caller->role), role_name(*ret));
+    return 0;
+}
+
+/* The scope of the creator, and the labels of the request. */
+static int scope_choose(const struct call *call, const struct msg_token_create_request *request,
+                        struct token_spec *spec, struct err *err)
+{
+    const struct caller *caller = call->caller;
+    struct label *scope =
+        arena_take(call->arena, caller->scope_count + request->scope_count, sizeof(*scope));
+    size_t count = caller->scope_count;
+
+    memcpy(scope, caller->scope, count * sizeof(*scope));
+    for (size_t i = 0; i < request->scope_count; i++) {
+        struct label label;
+
+        (void)snprintf(label.key, sizeof(label.key), "%s", request->scope[i].key);
+        (void)snprintf(label.value, sizeof(label.value), "%s", request->scope[i].value);
+        if (labels_include(scope, count, &label, 1))
+            continue;
+        if (labels_find(scope, count, label.key))
+            return err_set(err, ERR_DENIED, "this token is limited to another value of label '%s'",
+                           label.key);
+        scope[count++] = label;
+    }
+    if (count > CALLER_SCOPE_MAX)
+        return err_set(err, ERR_INVALID, "the scope of a token has at most %d labels",
+                       CALLER_SCOPE_MAX);
+    spec->scope = scope;
+    spec->scope_count = count;
+    return 0;
+}
+
+static int spec_fill(const struct call *call, const struct msg_token_create_request *request,
+                     struct token_spec *ret, struct err *err)
+{
+    int r;
+
+    *ret = (struct token_spec){
+        .label = text_or_null(request->label),
+        .owner = *request->owner ? request->owner : call->caller->owner,
+        .ttl_ms = request->ttl_ms,
+    };
+    r = owner_check_name(ret->owner, err);
+    if (r == 0)
+        r = role_choose(call, request, &ret->role, err);
+    return r == 0 ? scope_choose(call, request, ret, err) : r;
+}
+
 int token_service_create(const struct call *call, const struct msg_token_create_request *request,
                          struct err *err)
 {
-    const struct token_spec spec = {
-        .label = text_or_null(request->label),
-        .owner = call->caller->owner,
-        .role = request->read_only ? ROLE_READ : call->caller->role,
-        .scope = call->caller->scope,
-        .scope_count = call->caller->scope_count,
-        .ttl_ms = request->ttl_ms,
-    };
-    char secret[TOKEN_SECRET_SIZE] = "", port_token[TOKEN_PORT_SIZE] = "", owner[SANDBOX_ID_MAX];
+    struct token_spec spec;
+    char secret[TOKEN_SECRET_SIZE] = "", port_token[TOKEN_PORT_SIZE] = "", ports[SANDBOX_ID_MAX];
     struct token_info info = { 0 };
     struct msg_token token;
-    int r = ports_owner_find(call, request, owner, err);
+    int r = spec_fill(call, request, &spec, err);
 
+    if (r == 0)
+        r = ports_find(call, request, ports, err);
     if (r == 0)
         r = token_store_create(call->tokens, &spec, &info, secret, err);
     if (r < 0)
         return r;
-    if (owner[0] != '\0')
-        token_port_derive(&info, secret, owner, port_token);
+    if (ports[0] != '\0')
+        token_port_derive(&info, secret, ports, port_token);
     host_event(call->host, EVENT_TOKEN_CREATED,
-               json_pack("{s:s, s:o, s:b}", "token", info.id, "label", json_text(info.label),
-                         "readOnly", info.role == ROLE_READ));
-    token = token_message(&info);
+               json_pack("{s:s, s:o, s:b, s:s, s:s}", "token", info.id, "label",
+                         json_text(info.label), "readOnly", info.role == ROLE_READ, "owner",
+                         info.owner, "role", role_name(info.role)));
+    token = token_message(&info, call->arena);
     return call_reply(call,
                       MESSAGE(msg_token_create_response, .token = &token,
-                              .secret = owner[0] != '\0' ? port_token : secret),
+                              .secret = ports[0] != '\0' ? port_token : secret),
                       err);
 }
 
@@ -86,7 +161,7 @@ int token_service_list(const struct call *call, const struct msg_token_list_requ
     token_store_list(call->tokens, call->caller, &infos, &count);
     tokens = arena_take(call->arena, count, sizeof(*tokens));
     for (size_t i = 0; i < count; i++)
-        tokens[i] = token_message(&infos[i]);
+        tokens[i] = token_message(&infos[i], call->arena);
     return call_reply(
         call, MESSAGE(msg_token_list_response, .tokens = tokens, .tokens_count = count), err);
 }

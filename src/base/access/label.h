@@ -11,6 +11,9 @@ struct label {
     char value[LABEL_VALUE_MAX + 1];
 };
 
+/* Returns the label with this key, or NULL. */
+const struct label *labels_find(const struct label *labels, size_t count, const char *key);
+
 /* Returns whether all wanted labels, with their values, are among these. */
 bool labels_include(const struct label *labels, size_t count, const struct label *wanted,
                     size_t wanted_count);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/text/parse.h"
@@ -13,16 +14,37 @@
 #include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
+#include "cli/core/words.h"
 #include "holt.h"
+
+enum { SCOPE_BYTES_MAX = 4096 };
 
 struct create_options {
     struct output_options output;
-    const char *label;
+    const char *note;
     const char *ports_of;
+    const char *owner, *role;
+    struct words scope;
     uint64_t ttl_ms;
     bool is_read_only;
     bool is_e2b;
 };
+
+static void create_options_done(struct create_options *options)
+{
+    words_done(&options->scope);
+}
+
+/* A text that is not KEY=VALUE is a note, as it was before tokens had a scope. */
+static int set_label(void *into, const char *value, struct err *err)
+{
+    struct create_options *options = into;
+
+    if (strchr(value, '='))
+        return words_add_label(&options->scope, value, err);
+    options->note = value;
+    return 0;
+}
 
 static int set_e2b(void *into, const char *value, struct err *err)
 {
@@ -36,9 +58,14 @@ static int set_e2b(void *into, const char *value, struct err *err)
 }
 
 static const struct option_row create_rows[] = {
-    { "read-only", 0, NULL, "allow only calls that change nothing",
+    { "owner", 0, "NAME", "the owner that it acts for; your own by default",
+      OPTION_TEXT(struct create_options, owner) },
+    { "role", 0, "ROLE", "admin, user or read-only", OPTION_TEXT(struct create_options, role) },
+    { "read-only", 0, NULL, "the same as --role read-only",
       OPTION_FLAG(struct create_options, is_read_only) },
-    { "label", 0, "TEXT", "a note for people", OPTION_TEXT(struct create_options, label) },
+    { "label", 'l', "KEY=VALUE", "only objects with this label exist for it; may be repeated",
+      OPTION_CALL(set_label) },
+    { "note", 0, "TEXT", "a note for people", OPTION_TEXT(struct create_options, note) },
     { "ttl", 0, "TIME", "how long it is valid: 12h, 30d; unlimited by default",
       OPTION_DURATION(struct create_options, ttl_ms, 1, "a time like 12h or 30d") },
     { "ports-of", 0, "ID", "open only the ports of this sandbox by host name",
@@ -78,7 +105,7 @@ static int token_create_run(int argc, char **argv)
 {
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     struct holt_token_options request = HOLT_INIT(holt_token_options);
-    struct create_options options = { .label = NULL };
+    cleanup_with(create_options_done) struct create_options options = { .note = NULL };
     cleanup_result struct holt_token *token = NULL;
     struct holt_error error;
     int next, status;
@@ -89,7 +116,10 @@ static int token_create_run(int argc, char **argv)
         return command_misused(&command_token_create, "takes no arguments");
     if (connection_open(&connection) < 0)
         return STATUS_HOLT;
-    request.label = options.label;
+    request.label = options.note;
+    request.owner = options.owner;
+    request.role = options.role;
+    request.scope = (const char *const *)options.scope.items;
     request.is_read_only = options.is_read_only;
     request.ttl_ms = options.ttl_ms;
     request.ports_of = options.ports_of;
@@ -103,6 +133,17 @@ static const char *row_id(const void *result, size_t row)
     return ((const struct holt_token_list *)result)->items[row]->id;
 }
 
+/* Appends "key=value,key=value", or "-". */
+static void scope_add(struct table *cells, const struct holt_token *token)
+{
+    cleanup_with(buf_done) struct buf text = BUF_INIT(SCOPE_BYTES_MAX);
+
+    for (size_t i = 0; i < token->scope_count; i++)
+        (void)buf_printf(&text, "%s%s=%s", i ? "," : "", token->scope[i].key,
+                         token->scope[i].value);
+    table_add(cells, "%s", text.len > 0 ? text.data : "-");
+}
+
 static void row_add(struct table *cells, const void *options, const void *result, size_t row)
 {
     const struct holt_token *token = ((const struct holt_token_list *)result)->items[row];
@@ -114,7 +155,9 @@ static void row_add(struct table *cells, const void *options, const void *result
     if (token->expires_ms > 0)
         format_time_ms((uint64_t)token->expires_ms, expires);
     table_add(cells, "%s", token->id);
-    table_add(cells, "%s", token->is_read_only ? "read" : "all");
+    table_add(cells, "%s", token->owner);
+    table_add(cells, "%s", token->role);
+    scope_add(cells, token);
     table_add(cells, "%s", age);
     table_add(cells, "%s", expires);
     table_add(cells, "%s", used);
@@ -123,14 +166,15 @@ static void row_add(struct table *cells, const void *options, const void *result
 
 static int tokens_print(const struct output_options *options, const struct holt_token_list *list)
 {
-    static const char *const titles[] = { "ID", "MAY", "CREATED", "EXPIRES", "USED", "LABEL" };
+    static const char *const titles[] = { "ID",      "OWNER",   "ROLE", "SCOPE",
+                                          "CREATED", "EXPIRES", "USED", "NOTE" };
     const struct listing listing = {
         .result = list,
         .field = "tokens",
         .count = list->count,
         .titles = titles,
         .columns = ARRAY_SIZE(titles),
-        .flexible = 0x20,
+        .flexible = 0x88,
         .id = row_id,
         .add = row_add,
     };

@@ -37,6 +37,15 @@ void *result_part(void *result, size_t count, size_t size)
     return arena_take(&result_of(result)->arena, count ? count : 1, size);
 }
 
+const struct holt_label *result_labels(void *result, const struct pair *pairs, size_t count)
+{
+    struct holt_label *labels = result_part(result, count, sizeof(*labels));
+
+    for (size_t i = 0; i < count; i++)
+        labels[i] = (struct holt_label){ pairs[i].key, pairs[i].value };
+    return labels;
+}
+
 char *result_bytes(void *result, const void *data, size_t len)
 {
     char *copy = result_part(result, len + 1, 1);

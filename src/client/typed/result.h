@@ -9,12 +9,17 @@
 #include "wire/schema.h"
 
 struct holt_error;
+struct holt_label;
+struct pair;
 
 /* Returns a zeroed result of this size. Takes the reply (NULL: none). */
 void *result_new(size_t size, json_t *reply);
 
 /* Returns zeroed memory for count elements that lives as long as the result. */
 void *result_part(void *result, size_t count, size_t size);
+
+/* Returns the labels of these pairs, which live as long as the result. */
+const struct holt_label *result_labels(void *result, const struct pair *pairs, size_t count);
 
 /* Returns a copy of bytes, NUL-terminated, that lives as long as the result. */
 char *result_bytes(void *result, const void *data, size_t len);

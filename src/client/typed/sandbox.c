@@ -34,17 +34,6 @@ static enum holt_state state_of(const char *name)
     return HOLT_STATE_UNKNOWN;
 }
 
-static void labels_fill(void *result, struct holt_sandbox *sandbox,
-                        const struct msg_sandbox *message)
-{
-    struct holt_label *labels = result_part(result, message->labels_count, sizeof(*labels));
-
-    for (size_t i = 0; i < message->labels_count; i++)
-        labels[i] = (struct holt_label){ message->labels[i].key, message->labels[i].value };
-    sandbox->labels = labels;
-    sandbox->label_count = message->labels_count;
-}
-
 static void mounts_fill(void *result, struct holt_sandbox *sandbox,
                         const struct msg_sandbox *message)
 {
@@ -92,7 +81,9 @@ static void sandbox_fill(void *result, struct holt_sandbox *sandbox,
         .last_active_ms = (int64_t)message->last_active_at_ms,
         .address = "",
     };
-    labels_fill(result, sandbox, message);
+    sandbox->labels = result_labels(result, message->labels, message->labels_count);
+    sandbox->label_count = message->labels_count;
+    sandbox->owner = message->owner;
     mounts_fill(result, sandbox, message);
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/arena.h"
+#include "base/cleanup.h"
 #include "client/client_internal.h"
 #include "client/error.h"
+#include "client/typed/request.h"
 #include "holt.h"
 
 static void token_fill(void *result, struct holt_token *token, const struct msg_token *message)
 {
-    (void)result;
     *token = (struct holt_token){
         .id = message->id,
         .label = message->label,
@@ -14,6 +16,10 @@ static void token_fill(void *result, struct holt_token *token, const struct msg_
         .expires_ms = (int64_t)message->expires_at_ms,
         .last_used_ms = (int64_t)message->last_used_at_ms,
         .secret = "",
+        .owner = message->owner,
+        .role = message->role,
+        .scope = result_labels(result, message->scope, message->scope_count),
+        .scope_count = message->scope_count,
     };
 }
 
@@ -33,6 +39,7 @@ int holt_token_create(struct holt *holt, const struct holt_token_options *option
                       struct holt_token **ret, struct holt_error *error)
 {
     struct holt_token_options given = HOLT_INIT(holt_token_options);
+    cleanup_with(arena_done) struct arena arena = ARENA_INIT(REQUEST_BYTES_MAX);
     struct msg_token_create_request request;
     const struct client_call call = { &method_token_service_create, &request, false, deadline };
 
@@ -43,7 +50,11 @@ int holt_token_create(struct holt *holt, const struct holt_token_options *option
         .read_only = given.is_read_only,
         .ttl_ms = given.ttl_ms,
         .ports_of = given.ports_of,
+        .owner = given.owner,
+        .role = given.role,
     };
+    if (request_pairs(&arena, given.scope, &request.scope, &request.scope_count, error) < 0)
+        return -1;
     return client_call_for(holt, &call, sizeof(**ret), created_fill, ret, error);
 }
 

@@ -11,6 +11,7 @@
 #include "e2b/core/e2b.h"
 #include "e2b/core/metadata.h"
 #include "e2b/port/header.h"
+#include "host/sandbox/sandbox.h"
 #include "http/exchange.h"
 #include "http/origin.h"
 
@@ -32,13 +33,22 @@ static const char *login_token(const struct e2b_request *request)
     return text && strlen(text) == TOKEN_PORT_SIZE - 1 ? text : NULL;
 }
 
+static bool sandbox_is_seen(const struct e2b_request *request, const char *id,
+                            const struct caller *caller)
+{
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    struct err ignored;
+
+    return sandbox_find(request->host, caller, id, &sandbox, &ignored) == 0;
+}
+
 static bool token_is_valid(const struct e2b_request *request, const char *text, const char *id)
 {
     struct caller caller = { .role = ROLE_NONE };
 
     if (text)
         token_store_match_port(request->exchange->listener->tokens, text, id, &caller);
-    if (!caller_may_change(&caller))
+    if (!caller_may_change(&caller) || !sandbox_is_seen(request, id, &caller))
         return false;
     request->exchange->caller = caller; /* whose connection ends with the token */
     return true;
