@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/text/parse.h"
+#include "base/text/plain.h"
 #include "base/xalloc.h"
 #include "host/sandbox/info.h"
 #include "host/sandbox/sandbox.h"
@@ -27,6 +28,7 @@
 enum {
     PROGRESS_NS = 100 * 1000 * 1000, /* between two notifications at least */
     PROGRESS_TEXT_MAX = 200,
+    PROGRESS_BYTES = 4096, /* of output, at most, in which the last line is looked for */
     SANDBOX_TOOL_TEXT_MAX = 256 * 1024,
 };
 
@@ -41,6 +43,7 @@ struct mcp_call {
     bool is_failed;
     uint64_t progress; /* bytes that the tool has said */
     uint64_t told_ns;
+    uint64_t said_ns; /* when the tool has said something last, or began */
 };
 
 static int meta_parse(const json_t *meta, struct mcp_call_request *ret, struct mcp_fault *fault)
@@ -201,6 +204,7 @@ struct mcp_call *mcp_call_new(const struct mcp_caller *caller, json_t *id,
     struct mcp_call *call = xcalloc(1, sizeof(*call));
 
     call->caller = *caller;
+    call->said_ns = clock_ns();
     call->slot = (struct mcp_slot){ .id = json_incref(id), .connection_fd = caller->connection_fd };
     if (request->progress_token)
         call->progress_token = json_incref((json_t *)(uintptr_t)request->progress_token);
@@ -230,10 +234,33 @@ static json_t *last_line(const char *text, size_t len)
     return line ? line : json_string("");
 }
 
+/* The same without what is for a terminal alone. */
+static json_t *last_plain_line(const char *text, size_t len)
+{
+    cleanup_with(plain_done) struct plain_text plain = PLAIN_TEXT_INIT;
+    cleanup_with(buf_done) struct buf lines = BUF_INIT(PROGRESS_BYTES + PLAIN_LINE_MAX);
+    size_t from = len > PROGRESS_BYTES ? len - PROGRESS_BYTES : 0;
+
+    while (from < len && ((unsigned char)text[from] & 0xc0) == 0x80)
+        from++;
+    (void)plain_add(&plain, text + from, len - from, &lines);
+    (void)plain_end(&plain, &lines);
+    return last_line(lines.data ? lines.data : "", lines.len);
+}
+
+static json_t *silence_text(const struct mcp_call *call, uint64_t now)
+{
+    return json_sprintf("still running, no output for %d s",
+                        (int)((now - call->said_ns) / 1000000000));
+}
+
 /* NULL: not requested, or too soon. A keepalive counts as progress, which must grow. */
 static json_t *progress_json(struct mcp_call *call, const char *text, size_t len)
 {
     uint64_t now = clock_ns();
+
+    if (len > 0)
+        call->said_ns = now;
 
     call->progress += len > 0 ? len : 1;
     if (!call->progress_token || (call->told_ns != 0 && now - call->told_ns < PROGRESS_NS))
@@ -242,7 +269,7 @@ static json_t *progress_json(struct mcp_call *call, const char *text, size_t len
     return json_pack("{s:s, s:s, s:{s:O, s:I, s:o}}", "jsonrpc", "2.0", "method",
                      "notifications/progress", "params", "progressToken", call->progress_token,
                      "progress", (json_int_t)call->progress, "message",
-                     len > 0 ? last_line(text, len) : json_string("still running"));
+                     len > 0 ? last_plain_line(text, len) : silence_text(call, now));
 }
 
 static bool is_cancelled(struct mcp_call *call)

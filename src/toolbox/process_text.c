@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/xalloc.h"
@@ -20,27 +21,47 @@ enum {
     COPY_BYTES = 64 * 1024,
     HEAD_BYTES = 16 * 1024 * 1024, /* kept from the beginning of a stream */
     TAIL_BYTES = 8 * 1024 * 1024,  /* kept from its end */
+    SILENT_MS = 5000,              /* so long without output is worth a remark */
 };
 
 void process_text_init(struct process_text *text, size_t max)
 {
-    *text = (struct process_text){ .is_full = false };
+    *text = (struct process_text){ .said_ms = clock_ms() };
     for (int i = 0; i < PROCESS_STREAMS; i++)
         text->streams[i].text.max = max;
+    for (int i = 0; i < PROCESS_STREAMS; i++)
+        text->streams[i].plain.line.max = PLAIN_LINE_MAX;
 }
 
 void process_text_done(struct process_text *text)
 {
-    for (int i = 0; i < PROCESS_STREAMS; i++)
+    for (int i = 0; i < PROCESS_STREAMS; i++) {
+        plain_done(&text->streams[i].plain);
         buf_done(&text->streams[i].text);
+    }
 }
 
 void process_text_add(struct process_text *text, enum output_stream stream, const char *data,
                       size_t len, struct buf *progress)
 {
     if (utf8_clean(&text->streams[stream].cleaner, data, len, progress) < 0 ||
-        buf_add(&text->streams[stream].text, progress->data, progress->len) < 0)
+        plain_add(&text->streams[stream].plain, progress->data, progress->len,
+                  &text->streams[stream].text) < 0)
         text->is_full = true;
+    text->said_ms = clock_ms();
+}
+
+/* Adds what was held back until the end of a stream. */
+static void stream_end(struct process_text *text, enum output_stream stream)
+{
+    struct buf *out = &text->streams[stream].text;
+    struct buf rest = BUF_INIT(64);
+
+    (void)utf8_clean_end(&text->streams[stream].cleaner, &rest);
+    if (plain_add(&text->streams[stream].plain, rest.data, rest.len, out) < 0 ||
+        plain_end(&text->streams[stream].plain, out) < 0)
+        text->is_full = true;
+    buf_done(&rest);
 }
 
 /* --- sink ------------------------------------------------------------------------------------ */
@@ -83,12 +104,22 @@ static void sink_add_gap(struct sink *sink, uint64_t bytes)
     sink_add_str(sink, line);
 }
 
+/* Adds the line that was held back. */
+static void sink_end_plain(struct sink *sink, struct plain_text *plain, struct buf *lines)
+{
+    buf_clear(lines);
+    (void)plain_end(plain, lines);
+    sink_add(sink, lines->data, lines->len);
+}
+
 /* Copies the part of a stream between two offsets from the record. */
 static void sink_copy_part(struct sink *sink, struct record *record, enum output_stream stream,
                            uint64_t from, uint64_t to)
 {
     struct utf8_cleaner cleaner = { .len = 0 };
-    struct buf part = BUF_INIT((size_t)4 * COPY_BYTES);
+    cleanup_with(plain_done) struct plain_text plain = PLAIN_TEXT_INIT;
+    cleanup_with(buf_done) struct buf part = BUF_INIT((size_t)4 * COPY_BYTES);
+    cleanup_with(buf_done) struct buf lines = BUF_INIT((size_t)4 * COPY_BYTES + PLAIN_LINE_MAX + 1);
     struct reader_event event = { .kind = READER_DATA };
     struct output_reader *reader = NULL;
     struct reader_spec spec = { .from = { 0 } };
@@ -106,6 +137,7 @@ static void sink_copy_part(struct sink *sink, struct record *record, enum output
             (event.kind != READER_DATA && event.kind != READER_GAP))
             break;
         if (event.kind == READER_GAP) {
+            sink_end_plain(sink, &plain, &lines);
             sink_add_gap(sink, event.missing);
             from += event.missing;
             continue;
@@ -113,13 +145,17 @@ static void sink_copy_part(struct sink *sink, struct record *record, enum output
         buf_clear(&part);
         (void)utf8_clean(&cleaner, data, event.len < to - from ? event.len : (size_t)(to - from),
                          &part);
-        sink_add(sink, part.data, part.len);
+        buf_clear(&lines);
+        (void)plain_add(&plain, part.data, part.len, &lines);
+        sink_add(sink, lines.data, lines.len);
         from += event.len;
     }
     buf_clear(&part);
     (void)utf8_clean_end(&cleaner, &part);
-    sink_add(sink, part.data, part.len);
-    buf_done(&part);
+    buf_clear(&lines);
+    (void)plain_add(&plain, part.data, part.len, &lines);
+    sink_add(sink, lines.data, lines.len);
+    sink_end_plain(sink, &plain, &lines);
     reader_close(reader);
 }
 
@@ -155,13 +191,25 @@ static void add_stream(struct process_text *text, struct sink *sink, struct reco
     sink_end_line(sink);
 }
 
-static void add_outcome(struct buf *out, const struct process_end *end)
+/* A program that waits for something is silent to the end, one that is slow is not. */
+static void add_timeout(struct buf *out, const struct process_end *end, uint64_t silent_ms)
+{
+    (void)buf_printf(out,
+                     "[timed out after %" PRIu64 " ms: killed, with all processes that it started",
+                     end->duration_ms);
+    if (silent_ms >= SILENT_MS)
+        (void)buf_printf(out,
+                         "; no output for %" PRIu64 " s: it may wait for input, which is empty, or "
+                         "need process_start",
+                         silent_ms / 1000);
+    (void)buf_add_str(out, "]\n");
+}
+
+static void add_outcome(struct buf *out, const struct process_end *end, uint64_t silent_ms)
 {
     switch (end->outcome) {
     case OUTCOME_TIMED_OUT:
-        (void)buf_printf(
-            out, "[timed out after %" PRIu64 " ms: killed, with all processes that it started]\n",
-            end->duration_ms);
+        add_timeout(out, end, silent_ms);
         break;
     case OUTCOME_OOM:
         (void)buf_add_str(out, "[out of memory: killed by the kernel]\n");
@@ -198,7 +246,7 @@ static void add_all(struct process_text *text, struct sink *sink, struct tool_jo
     if (sink->len == 0 && end->outcome == OUTCOME_EXITED &&
         (recipe->is_shell || end->exit_code == 0))
         sink_add_str(sink, recipe->silence);
-    add_outcome(&notes, end);
+    add_outcome(&notes, end, clock_ms() - text->said_ms);
     if (recipe->explain)
         recipe->explain(job, end, errors->data ? errors->data : "", &notes);
     if (recipe->is_shell)
@@ -217,7 +265,7 @@ void process_text_finish(struct process_text *text, struct tool_job *job,
     struct sink sink = { .text = &job->text };
 
     for (int i = 0; i < PROCESS_STREAMS; i++)
-        (void)utf8_clean_end(&text->streams[i].cleaner, &text->streams[i].text);
+        stream_end(text, i);
     if (text->is_full &&
         bounded_dir_create(&tool_archive_of(job->sandbox)->outputs, &job->spill) == 0) {
         sink = (struct sink){ .fd = job->spill.fd };

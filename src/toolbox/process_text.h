@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/text/plain.h"
 #include "base/text/utf8.h"
 #include "host/process/process.h"
 
@@ -17,16 +18,18 @@ struct tool_recipe;
 struct process_text {
     struct {
         struct utf8_cleaner cleaner;
+        struct plain_text plain;
         struct buf text;
     } streams[PROCESS_STREAMS];
-    bool is_full; /* the output is longer than the buffers */
+    bool is_full;     /* the output is longer than the buffers */
+    uint64_t said_ms; /* when the last output came, by clock_ms() */
 };
 
 /* Keeps up to max bytes of each stream. */
 void process_text_init(struct process_text *text, size_t max);
 void process_text_done(struct process_text *text);
 
-/* Adds output; also appends it to *progress, as valid UTF-8. */
+/* Adds output as plain text; also appends it as it is, but as valid UTF-8, to *progress. */
 void process_text_add(struct process_text *text, enum output_stream stream, const char *data,
                       size_t len, struct buf *progress);
 

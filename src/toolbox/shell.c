@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/text/parse.h"
+#include "base/text/plain.h"
 #include "base/text/utf8.h"
 #include "base/xalloc.h"
 #include "host/core/host.h"
@@ -25,6 +26,7 @@ enum {
 struct shell_call {
     struct shell_run *run;
     struct utf8_cleaner cleaners[2];
+    struct plain_text plain[2];
     struct buf streams[2]; /* stdout, stderr */
     uint64_t missing[2];
     struct buf progress;
@@ -63,6 +65,7 @@ static int shell_call_begin(struct tool_job *job, struct err *err)
     call = xcalloc(1, sizeof(*call));
     job->state = call;
     call->streams[0].max = call->streams[1].max = KEEP_BYTES;
+    call->plain[0].line.max = call->plain[1].line.max = PLAIN_LINE_MAX;
     call->progress.max = (size_t)4 * READ_BYTES;
     r = shell_run_new(job->sandbox, &command, &call->run, err);
     if (r < 0)
@@ -78,7 +81,7 @@ static bool shell_call_take_output(struct shell_call *call, const struct shell_e
 
     buf_clear(&call->progress);
     (void)utf8_clean(&call->cleaners[i], call->data, event->len, &call->progress);
-    if (buf_add(&call->streams[i], call->progress.data, call->progress.len) < 0)
+    if (plain_add(&call->plain[i], call->progress.data, call->progress.len, &call->streams[i]) < 0)
         call->missing[i] += call->progress.len;
     *ret = (struct tool_progress){ .text = call->progress.data,
                                    .len = call->progress.len,
@@ -90,7 +93,10 @@ static void shell_call_add_stream(struct shell_call *call, int i, struct buf *ou
 {
     struct buf *stream = &call->streams[i];
 
-    (void)utf8_clean_end(&call->cleaners[i], stream);
+    buf_clear(&call->progress);
+    (void)utf8_clean_end(&call->cleaners[i], &call->progress);
+    (void)plain_add(&call->plain[i], call->progress.data, call->progress.len, stream);
+    (void)plain_end(&call->plain[i], stream);
     if (stream->len == 0)
         return;
     if (i == 1)
@@ -159,6 +165,8 @@ static void shell_tool_stop(struct tool_job *job)
         return;
     job_set_shell(job, NULL);
     shell_run_free(call->run);
+    plain_done(&call->plain[0]);
+    plain_done(&call->plain[1]);
     buf_done(&call->streams[0]);
     buf_done(&call->streams[1]);
     buf_done(&call->progress);

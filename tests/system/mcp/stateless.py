@@ -342,6 +342,44 @@ def every_annotation_says_what_the_tool_does():
             call("SandboxService/Destroy", sandboxId=each)
 
 
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+def results_are_for_models():
+    connection = Connection()
+
+    def use(name, arguments, **meta):
+        return result_of(ask(connection, tool(name, arguments, **meta)))
+
+    bar = r"for i in 10 20 100; do printf '\r\033[K\033[32m%d%%\033[0m' $i; done; echo; printf '\033]0;title\007red\033[1;31m!\033[0m\r\n'; echo warn >&2"
+    equal(["100%", "red!", "[stderr]", "warn"], text_of(use("bash", {"cmd": bar})).splitlines()[:4])
+    equal(["100%", "red!", "[stderr]", "warn"], text_of(use("shell", {"cmd": bar})).splitlines()[:4])
+    process = text_of(use("process_start", {"cmd": bar})).split()[1]
+    use("process_wait", {"process_id": process})
+    equal(["100%", "red!", "[stderr]", "warn"], text_of(use("process_logs", {"process_id": process})).splitlines()[:4])
+    # A long one is read again from the disk, and cut with a handle.
+    cut = use("bash", {"cmd": r"i=0; while [ $i -lt 60000 ]; do printf '%d\r\033[31mline %d\033[0m\n' $i $i; i=$((i+1)); done"})
+    assert "\x1b" not in text_of(cut) and "\r" not in text_of(cut)
+    handle = cut["_meta"]["holt/result"]["truncated"]["handle"]
+    assert f"read_output handle={handle}" in text_of(cut)
+    equal("line 0", text_of(use("read_output", {"handle": handle, "limit": 20})).splitlines()[0])
+    # Neither a terminal nor input: what asks for one ends.
+    equal(["dumb", "none", "[exit"], text_of(use("bash", {"cmd": "echo $TERM; read x || echo none"})).split()[:3])
+    assert "not a tty" in text_of(use("bash", {"cmd": "tty"}))
+    silent = use("bash", {"cmd": "sleep 100000", "timeout_ms": 5500})
+    assert "no output for 5 s" in text_of(silent) and silent["_meta"]["holt/result"]["timedOut"], silent
+    use("bash", {"cmd": f"echo {PNG} | base64 -d >dot.png"})
+    image, = use("read_file", {"path": "dot.png"})["content"]
+    equal(("image", "image/png", PNG), (image["type"], image["mimeType"], image["data"]))
+    for name, arguments, remedy in [("read_file", {"path": "no/such"}, "no/such"), ("edit_file", {"path": "dot", "old_string": "a"}, "new_string"),
+                                    ("process_logs", {"process_id": "p999"}, "process_start"), ("rollback", {"snapshot": "x"}, "list_snapshots"),
+                                    ("read_output", {"handle": "o999"}, "only the latest"), ("bash", {"command_line": "x"}, "cmd")]:
+        result = use(name, arguments)
+        assert result["isError"] and remedy in text_of(result), (name, result)
+    _, _, body = ask(connection, tool("bash", {"cmd": r"printf '\033[31m1%%\r2%%\033[0m'; sleep 0.5"}, progressToken=1))
+    equal("2%", events(body)[0]["params"]["message"])
+
+
 GOOD = [request("server/discover"), request("tools/list"), request("subscriptions/listen", notifications={"toolsListChanged": True}),
         tool("bash", {"cmd": "true"}, progressToken="t"), tool("read_file", {"path": "a", "sandbox": "b"}),
         {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1, "_meta": envelope()}},
