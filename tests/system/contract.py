@@ -6,9 +6,10 @@ NUMBERS = {"uint32", "uint64", "int32", "int64", "sint32", "sint64", "float", "d
 
 
 class Method:
-    def __init__(self, service, name, request, takes_stream, gives_stream):
-        self.path = f"/holt.v1.{service}/{name}"
-        self.request, self.is_stream = request, takes_stream or gives_stream
+    def __init__(self, service, name, request, takes_stream, gives_stream, rules=""):
+        self.path, self.name = f"/holt.v1.{service}/{name}", f"{service}/{name}"
+        self.request, self.is_stream, self.is_upload = request, takes_stream or gives_stream, takes_stream
+        self.rules = {rule for rule in ("read_only", "raw", "large", "local", "admin") if f"{rule}: true" in rules}
 
 
 def json_name(name):
@@ -35,6 +36,8 @@ def load():
             fields = re.findall(r"(repeated |map<string, *)?([\w.]+)>? (\w+) = \d+", body)
             messages[name] = {json_name(field): kind[:3] + " " * bool(kind) + of for kind, of, field in fields}
         for service, body in _bodies(text, "service"):
-            for found in re.finditer(r"rpc (\w+)\((stream )?([\w.]+)\) returns \((stream )?", body):
-                methods.append(Method(service, found[1], found[3], bool(found[2]), bool(found[4])))
+            for found in re.finditer(r"rpc (\w+)\((stream )?([\w.]+)\) returns \((stream )?[\w.]+\)"
+                                     r"(?:;|\s*\{\s*option \(method\) = \{([^}]*)\})", body):
+                methods.append(Method(service, found[1], found[3], bool(found[2]), bool(found[4]), found[5] or ""))
+            assert body.count("rpc ") == sum(each.name.startswith(service + "/") for each in methods), service
     return methods, messages, enums

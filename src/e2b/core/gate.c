@@ -128,6 +128,8 @@ static unsigned sandbox_check(struct e2b_request *request, struct err *err)
     request->metadata = e2b_metadata_read(request->sandbox);
     request->has_token = request->to.kind == E2B_PORT ? traffic_token_matches(request, id)
                                                       : envd_token_matches(request);
+    if (request->to.kind == E2B_PORT && !request->has_token && port_access_is_foreign(request, id))
+        return gone_refuse(err);
     if (!e2b_is_active(request->sandbox))
         return paused_check(request, err);
     if (!request->has_token && !(request->route && request->route->is_open))

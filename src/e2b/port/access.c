@@ -71,6 +71,19 @@ bool port_access_is_allowed(const struct e2b_request *request, const char *id)
            token_is_valid(request, login_token(request), id);
 }
 
+bool port_access_is_foreign(const struct e2b_request *request, const char *id)
+{
+    struct caller caller = { .role = ROLE_NONE };
+    const char *shown = e2b_header(request, PORT_TOKEN_HEADER);
+
+    if (!shown)
+        shown =
+            MHD_lookup_connection_value(request->connection, MHD_COOKIE_KIND, PORT_TOKEN_COOKIE);
+    if (shown)
+        token_store_match_port(request->exchange->listener->tokens, shown, id, &caller);
+    return caller.role != ROLE_NONE && !sandbox_is_seen(request, id, &caller);
+}
+
 /* A token that has expired or was removed is a secret as well: its form is enough. */
 static bool is_token(const struct e2b_request *request, const char *text)
 {

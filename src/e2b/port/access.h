@@ -15,6 +15,9 @@ struct e2b_request;
 /* Whether the request has a token of Holt that opens the ports of this sandbox (Holt's id). */
 bool port_access_is_allowed(const struct e2b_request *request, const char *id);
 
+/* Whether the request has a valid token, for which this sandbox does not exist. */
+bool port_access_is_foreign(const struct e2b_request *request, const char *id);
+
 /* Whether a header has a credential for Holt: a token (valid or not), an API key, or the access
  * token of this sandbox. Credentials of the program behind the port are none. */
 bool port_access_is_credential(const struct e2b_request *request, const char *name,
