@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/message.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -145,16 +146,48 @@ static bool put_words(struct buf *out, const char *const *words, size_t count)
     return ok;
 }
 
-static void get_words(struct reader *reader, const char **words, size_t *ret_count)
+/* Reads a count of words, each of which must be there: they cannot need more memory than a few
+ * times the frame. */
+static size_t get_word_count(struct reader *reader)
 {
+    enum { WORD_BYTES_MIN = 5 }; /* a length and a NUL */
     size_t count = get_u32(reader);
 
-    if (count > MESSAGE_ARGS_MAX)
+    if (count > reader->left / WORD_BYTES_MIN)
         reader->ok = false;
-    *ret_count = reader->ok ? count : 0;
-    for (size_t i = 0; i < *ret_count; i++)
-        words[i] = get_text(reader);
-    words[*ret_count] = NULL;
+    return reader->ok ? count : 0;
+}
+
+static void get_args(struct reader *reader, struct message_spawn *ret)
+{
+    static const char *const none[] = { NULL };
+    size_t count = get_word_count(reader);
+
+    ret->args = none;
+    ret->args_room = calloc(count + 1, sizeof(*ret->args_room));
+    if (!ret->args_room) {
+        reader->ok = false;
+        count = 0;
+    }
+    for (size_t i = 0; i < count; i++)
+        ret->args_room[i] = get_text(reader);
+    if (ret->args_room)
+        ret->args = ret->args_room;
+    ret->arg_count = count;
+}
+
+static void get_env(struct reader *reader, struct message_spawn *ret)
+{
+    size_t count = get_word_count(reader);
+
+    if (count > MESSAGE_ENV_MAX) {
+        reader->ok = false;
+        count = 0;
+    }
+    for (size_t i = 0; i < count; i++)
+        ret->env[i] = get_text(reader);
+    ret->env[count] = NULL;
+    ret->env_count = count;
 }
 
 static bool put_credentials(struct buf *out, const struct message_spawn *spawn)
@@ -224,8 +257,8 @@ bool message_get_spawn(const struct frame *frame, struct message_spawn *ret)
     bool has_optional;
     uint8_t shell;
 
-    get_words(&reader, ret->args, &ret->arg_count);
-    get_words(&reader, ret->env, &ret->env_count);
+    get_args(&reader, ret);
+    get_env(&reader, ret);
     ret->cwd = get_text(&reader);
     get_credentials(&reader, ret);
     ret->has_stdin = get_u8(&reader);
@@ -239,6 +272,12 @@ bool message_get_spawn(const struct frame *frame, struct message_spawn *ret)
     ret->waits_for_writers = has_optional && get_u8(&reader);
     return reader_is_done(&reader) && strlen(ret->user) <= MESSAGE_USER_MAX && ret->arg_count > 0 &&
            shell < SHELL_KINDS && (shell == SHELL_NONE || ret->has_terminal);
+}
+
+void message_spawn_done(struct message_spawn *spawn)
+{
+    free(spawn->args_room);
+    spawn->args = spawn->args_room = NULL;
 }
 
 int message_put_failed(struct buf *out, uint32_t process, const struct message_failed *failed)

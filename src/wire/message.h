@@ -11,7 +11,7 @@
 struct buf;
 
 enum {
-    MESSAGE_ARGS_MAX = 4096, /* words of argv, and of the environment */
+    MESSAGE_ENV_MAX = 4096, /* variables of a spawn; its arguments have no limit but the frame's */
     MESSAGE_MOUNTS_MAX = 20,
     MESSAGE_RLIMITS_MAX = 16,
     MESSAGE_GROUPS_MAX = 64,
@@ -61,8 +61,8 @@ struct message_rlimit {
 };
 
 struct message_spawn {
-    const char *args[MESSAGE_ARGS_MAX + 1]; /* NULL-terminated */
-    const char *env[MESSAGE_ARGS_MAX + 1];
+    const char *const *args; /* NULL-terminated */
+    const char *env[MESSAGE_ENV_MAX + 1];
     size_t arg_count, env_count;
     const char *cwd;
     /* User name or number that the sandbox's own files define (see guest/process/names.h). It
@@ -80,6 +80,7 @@ struct message_spawn {
     enum shell_kind shell;  /* kind of shell; requires has_terminal */
     bool waits_for_writers; /* it ends only when no process can write to its output any more, or
                                after SIGKILL or SIGTERM */
+    const char **args_room; /* memory of args, in a parsed message */
 };
 
 /* The step of a start that failed, because "no such file" has another meaning in each. */
@@ -167,6 +168,10 @@ bool message_get_boot(const struct frame *frame, struct message_boot *ret);
 bool message_get_size(const struct frame *frame, struct message_size *ret);
 bool message_get_root(const struct frame *frame, struct message_root *ret);
 bool message_get_spawn(const struct frame *frame, struct message_spawn *ret);
+
+/* Frees the memory of a parsed spawn, also of one that was not valid. */
+void message_spawn_done(struct message_spawn *spawn);
+
 bool message_get_failed(const struct frame *frame, struct message_failed *ret);
 bool message_get_exited(const struct frame *frame, struct message_exited *ret);
 bool message_get_state(const struct frame *frame, struct message_state *ret);

@@ -11,15 +11,16 @@ _Static_assert(MSG_PROCESS_SPEC_ARGS_MAX_ITEMS <= PROCESS_ARGS_MAX, "arguments")
 _Static_assert(MSG_PROCESS_SPEC_TAG_MAX_BYTES <= PROCESS_TAG_MAX, "tags");
 _Static_assert(MSG_PROCESS_SPEC_USER_MAX_BYTES <= PROCESS_USER_MAX, "users");
 
-/* Checks the bytes of arguments and environment together, with what ends or joins them. */
+/* Checks the bytes of arguments and environment together, with what joins or ends them and a
+ * pointer to each. */
 static int words_check(const struct msg_process_spec *message, struct err *err)
 {
     size_t bytes = 0;
 
     for (size_t i = 0; i < message->args_count; i++)
-        bytes += strlen(message->args[i]) + 1;
+        bytes += strlen(message->args[i]) + 1 + sizeof(char *);
     for (size_t i = 0; i < message->env_count; i++)
-        bytes += strlen(message->env[i].key) + strlen(message->env[i].value) + 2;
+        bytes += strlen(message->env[i].key) + strlen(message->env[i].value) + 2 + sizeof(char *);
     if (bytes > PROCESS_ARGS_BYTES_MAX)
         return err_set(err, ERR_EXHAUSTED, "arguments and environment are longer than %d bytes",
                        PROCESS_ARGS_BYTES_MAX);

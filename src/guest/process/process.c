@@ -165,7 +165,7 @@ static void reply_failed(struct guest *guest, uint32_t id, enum failed_step step
 
 void process_spawn(struct guest *guest, const struct frame *frame, const int *fds)
 {
-    static struct message_spawn message; /* static: 64 KiB, and there is one thread */
+    static struct message_spawn message; /* static: 32 KiB, and there is one thread */
     cleanup_with(stdio_ends_done) struct stdio_ends ends = stdio_ends_none;
     cleanup_close int cgroup_fd = frame->fds > 0 ? fds[0] : -EBADF;
     enum failed_step step = FAILED_SETUP;
@@ -200,10 +200,11 @@ void process_spawn(struct guest *guest, const struct frame *frame, const int *fd
     }
     if (r < 0) {
         reply_failed(guest, frame->process, step, r);
-        return;
+    } else {
+        process_add(guest, frame->process, r, &ends, &message);
+        (void)message_put_numbers(&guest->link.out, FRAME_STARTED, frame->process, (uint64_t)r, 0);
     }
-    process_add(guest, frame->process, r, &ends, &message);
-    (void)message_put_numbers(&guest->link.out, FRAME_STARTED, frame->process, (uint64_t)r, 0);
+    message_spawn_done(&message);
 }
 
 struct process *process_find(struct guest *guest, uint32_t id)

@@ -29,7 +29,7 @@ static int env_default(struct message_spawn *message, const char *variable)
     for (size_t i = 0; i < message->env_count; i++)
         if (strncmp(message->env[i], variable, len) == 0)
             return 0;
-    if (message->env_count == MESSAGE_ARGS_MAX)
+    if (message->env_count == MESSAGE_ENV_MAX)
         return -E2BIG;
     message->env[message->env_count++] = variable;
     message->env[message->env_count] = NULL;

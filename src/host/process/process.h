@@ -17,8 +17,10 @@ struct record;
 
 enum {
     PROCESS_INPUT_MAX = 64 * 1024,
-    PROCESS_ARGS_MAX = 4096,
-    PROCESS_ARGS_BYTES_MAX = 1 << 20,
+    /* Of arguments and variables, with the NUL and the pointer of each, as the kernel counts them;
+     * what else is in a spawn frame needs the rest of its 2 MiB. */
+    PROCESS_ARGS_BYTES_MAX = (2 << 20) - (16 << 10),
+    PROCESS_ARGS_MAX = PROCESS_ARGS_BYTES_MAX / 8,
     PROCESS_TAG_MAX = 128, /* bytes of a tag or an idempotency key */
     PROCESS_USER_MAX = 64,
     PROCESS_EXIT_HOLT = 125, /* exit code of failures that the process did not cause */

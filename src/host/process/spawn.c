@@ -42,7 +42,7 @@ static int env_add(struct message_spawn *spawn, const char *variable)
             return 0;
         }
     }
-    if (spawn->env_count == MESSAGE_ARGS_MAX)
+    if (spawn->env_count == MESSAGE_ENV_MAX)
         return -E2BIG;
     spawn->env[spawn->env_count++] = variable;
     return 0;
@@ -75,12 +75,9 @@ int process_put_spawn(struct buf *out, uint32_t process, const struct process_sp
     spawn->shell = spec->shell;
     spawn->waits_for_writers = spec->waits_for_writers;
     spawn->rlimits[spawn->rlimit_count++] = *files;
-    for (char *const *arg = spec->args; r == 0 && *arg; arg++) {
-        if (spawn->arg_count == MESSAGE_ARGS_MAX)
-            r = -E2BIG;
-        else
-            spawn->args[spawn->arg_count++] = *arg;
-    }
+    spawn->args = (const char *const *)spec->args;
+    while (spawn->args[spawn->arg_count])
+        spawn->arg_count++;
     if (r == 0)
         r = message_put_spawn(out, process, 1, spawn);
     if (r < 0)
@@ -98,7 +95,16 @@ void process_explain_failure(const struct message_failed *failed, char *into, si
     };
     bool is_missing = failed->errnum == ENOENT || failed->errnum == ENOTDIR;
 
-    if (failed->step == FAILED_EXEC && is_missing)
+    if (failed->step == FAILED_SETUP && failed->errnum == EPROTO)
+        (void)snprintf(
+            into, size,
+            "the sandbox runs an earlier version of Holt, which accepts 4,096 arguments; "
+            "stop and start it");
+    else if (failed->step == FAILED_EXEC && failed->errnum == E2BIG)
+        (void)snprintf(into, size,
+                       "the arguments and environment are longer than the kernel accepts: 128 KiB "
+                       "for one of them, and a quarter of the stack limit for all");
+    else if (failed->step == FAILED_EXEC && is_missing)
         (void)snprintf(into, size, "command not found");
     else if (failed->step == FAILED_CWD && failed->errnum == ENOENT)
         (void)snprintf(into, size, "the working directory does not exist");

@@ -51,6 +51,7 @@ static bool read_spawn(const struct frame *frame, struct buf *again)
 {
     static struct message_spawn spawn;
 
+    message_spawn_done(&spawn); /* of the one before */
     if (!message_get_spawn(frame, &spawn))
         return false;
     for (size_t i = 0; i < spawn.arg_count; i++)

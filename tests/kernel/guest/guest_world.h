@@ -352,14 +352,15 @@ static inline void spawn_spec(struct guest *guest, uint32_t id, const struct mes
     send_bytes(guest, out.data, out.len, &cgroup_fd, 1);
 }
 
-/* Returns a static one, because it is large. The words end with NULL. */
+/* Returns a static one, because it is large. The words end with NULL and must stay valid. */
 static inline struct message_spawn *spec_of(const char *const *words)
 {
     static struct message_spawn spec;
 
     memset(&spec, 0, sizeof(spec));
-    for (; words[spec.arg_count]; spec.arg_count++)
-        spec.args[spec.arg_count] = words[spec.arg_count];
+    spec.args = words;
+    while (words[spec.arg_count])
+        spec.arg_count++;
     spec.env[spec.env_count++] = "PATH=/usr/bin:/bin";
     spec.cwd = "/workspace";
     spec.rows = 24;

@@ -188,6 +188,21 @@ def what_cannot_start_says_why():
         equal(501, call(sandbox, "process.Process/StreamInput", {})[0])
 
 
+def many_arguments_arrive():
+    words = [str(number) for number in range(20000)]
+    with box() as sandbox:
+        stream = Stream(sandbox, "process.Process/Start", {
+            "process": {"cmd": "/usr/bin/printf", "args": ["%s\\n", *words]}, "stdin": False})
+        wrote, end = output(stream)
+        equal(None, stream.error)
+        equal(words, wrote["stdout"].split())
+        equal("exit status 0", end["status"])
+        stream = Stream(sandbox, "process.Process/Start", {
+            "process": {"cmd": "/bin/true", "args": ["x" * 100000] * 25}, "stdin": False})
+        list(stream)
+        assert "too large" in stream.error["message"], stream.error
+
+
 def an_end_waits_for_whoever_can_write():
     """A process that has left its pipes to another ends with that one, or at once when it is told to."""
     with box() as sandbox:

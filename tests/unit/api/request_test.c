@@ -133,7 +133,7 @@ static void counts_and_sizes_are_bounded(void)
     for (int i = 0; i < PROCESS_ARGS_MAX; i++)
         CHECK(buf_add_str(&text, ",\"\"") == 0);
     CHECK(buf_add_str(&text, "]}}") == 0);
-    refuse(text.data, ERR_EXHAUSTED, "more than 4096 items");
+    refuse(text.data, ERR_EXHAUSTED, "more than 260096 items");
 
     buf_clear(&text);
     CHECK(buf_add_str(&text, "{\"process\":{\"args\":[\"") == 0);

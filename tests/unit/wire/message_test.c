@@ -208,6 +208,7 @@ static void a_spawn_comes_back(void)
     CHECK(spawn.has_stdin && spawn.has_terminal && spawn.rows == 24 && spawn.columns == 80);
     CHECK_TEXT(spawn.user, "");
     CHECK(!spawn.waits_for_writers);
+    message_spawn_done(&spawn);
 }
 
 static void a_spawn_may_name_a_user(void)
@@ -221,14 +222,17 @@ static void a_spawn_may_name_a_user(void)
 
         memset(name, 'u', len);
         name[len] = '\0';
-        spawn = (struct message_spawn){
-            .args = { "a" }, .arg_count = 1, .cwd = "~", .user = name, .waits_for_writers = true
-        };
+        spawn = (struct message_spawn){ .args = (const char *const[]){ "a", NULL },
+                                        .arg_count = 1,
+                                        .cwd = "~",
+                                        .user = name,
+                                        .waits_for_writers = true };
         CHECK(message_put_spawn(&out, 1, 0, &spawn) == 0);
         CHECK(frame_parse(out.data, out.len, SAMPLES_MAX, &frame) == (long)out.len);
         CHECK(message_get_spawn(&frame, &back) == (len == MESSAGE_USER_MAX));
         CHECK_TEXT(back.user, name);
         CHECK(back.waits_for_writers);
+        message_spawn_done(&back);
     }
 }
 
@@ -236,8 +240,10 @@ static void a_spawn_may_name_a_user(void)
 static bool is_accepted(size_t args, size_t env, size_t groups, size_t rlimits)
 {
     cleanup_free struct message_spawn *spawn = xcalloc(1, sizeof(*spawn));
+    cleanup_free const char **words = xcalloc(args + 1, sizeof(*words));
     cleanup_with(buf_done) struct buf out = BUF_INIT(FRAME_FROM_DAEMON_MAX);
     struct frame frame;
+    bool is_valid;
 
     *spawn = (struct message_spawn){ .arg_count = args,
                                      .env_count = env,
@@ -245,19 +251,23 @@ static bool is_accepted(size_t args, size_t env, size_t groups, size_t rlimits)
                                      .rlimit_count = rlimits,
                                      .cwd = "/" };
     for (size_t i = 0; i < args; i++)
-        spawn->args[i] = "a";
+        words[i] = "a";
+    spawn->args = words;
     for (size_t i = 0; i < env; i++)
         spawn->env[i] = "E=1";
     CHECK(message_put_spawn(&out, 1, 0, spawn) == 0);
     frame = only_frame(&out);
-    return message_get_spawn(&frame, spawn);
+    is_valid = message_get_spawn(&frame, spawn);
+    CHECK(!is_valid || (spawn->arg_count == args && !spawn->args[args]));
+    message_spawn_done(spawn);
+    return is_valid;
 }
 
 static void a_spawn_needs_a_command_and_knows_its_limits(void)
 {
     CHECK(is_accepted(1, 0, 0, 0));
     CHECK(!is_accepted(0, 0, 0, 0));
-    CHECK(is_accepted(MESSAGE_ARGS_MAX, MESSAGE_ARGS_MAX, MESSAGE_GROUPS_MAX, MESSAGE_RLIMITS_MAX));
+    CHECK(is_accepted(300000, MESSAGE_ENV_MAX, MESSAGE_GROUPS_MAX, MESSAGE_RLIMITS_MAX));
 }
 
 /* Overwrites a count in a spawn of one argument without variables, groups or limits. */
@@ -266,12 +276,17 @@ static bool is_accepted_with(size_t offset, uint32_t count)
     static struct message_spawn spawn;
     cleanup_with(buf_done) struct buf out = BUF_INIT(SAMPLES_MAX);
     struct frame frame;
+    bool is_valid;
 
-    spawn = (struct message_spawn){ .args = { "a" }, .arg_count = 1, .cwd = "/" };
+    spawn = (struct message_spawn){ .args = (const char *const[]){ "a", NULL },
+                                    .arg_count = 1,
+                                    .cwd = "/" };
     CHECK(message_put_spawn(&out, 1, 0, &spawn) == 0);
     frame = only_frame(&out);
     memcpy(out.data + FRAME_HEADER_SIZE + offset, &count, sizeof(count));
-    return message_get_spawn(&frame, &spawn);
+    is_valid = message_get_spawn(&frame, &spawn);
+    message_spawn_done(&spawn);
+    return is_valid;
 }
 
 static void counts_beyond_the_limits_are_refused(void)
@@ -280,8 +295,8 @@ static void counts_beyond_the_limits_are_refused(void)
     static const struct {
         size_t offset;
         uint32_t is, max;
-    } counts[] = { { ARGS, 1, MESSAGE_ARGS_MAX },
-                   { ENV, 0, MESSAGE_ARGS_MAX },
+    } counts[] = { { ARGS, 1, 300000 },
+                   { ENV, 0, MESSAGE_ENV_MAX },
                    { GROUPS, 0, MESSAGE_GROUPS_MAX },
                    { RLIMITS, 0, MESSAGE_RLIMITS_MAX } };
 
@@ -360,11 +375,14 @@ static void a_shell_needs_a_terminal(void)
     struct frame frame = sample(&out, FRAME_SPAWN);
 
     CHECK(message_get_spawn(&frame, &spawn) && spawn.shell == SHELL_BASH);
+    message_spawn_done(&spawn);
     out.data[out.len - 1] = SHELL_KINDS;
     CHECK(!message_get_spawn(&frame, &spawn), "(an unknown kind)");
+    message_spawn_done(&spawn);
     out.data[out.len - 1] = SHELL_SH;
     out.data[out.len - 6] = 0;
     CHECK(!message_get_spawn(&frame, &spawn), "(no terminal)");
+    message_spawn_done(&spawn);
 }
 
 static void output_and_input_come_back(void)

@@ -31,7 +31,7 @@ static inline int put_spawn_sample(struct buf *out)
     static struct message_spawn spawn;
 
     spawn = (struct message_spawn){
-        .args = { "sh", "-c", "echo hi", "" },
+        .args = (const char *const[]){ "sh", "-c", "echo hi", "", NULL },
         .arg_count = 4,
         .env = { "PATH=/bin", "A=" },
         .env_count = 2,
@@ -178,6 +178,7 @@ static int (*const samples[FRAME_TYPES])(struct buf *out) = {
 static inline bool is_message(const struct frame *frame)
 {
     static struct message_spawn spawn;
+    bool is_valid;
     struct message_boot boot;
     struct message_root root;
     struct message_failed failed;
@@ -196,7 +197,9 @@ static inline bool is_message(const struct frame *frame)
     case FRAME_ROOT:
         return message_get_root(frame, &root);
     case FRAME_SPAWN:
-        return message_get_spawn(frame, &spawn);
+        is_valid = message_get_spawn(frame, &spawn);
+        message_spawn_done(&spawn);
+        return is_valid;
     case FRAME_FAILED:
         return message_get_failed(frame, &failed);
     case FRAME_EXITED:
