@@ -27,7 +27,8 @@ struct holt_health {
     uint32_t pool_size;          /* target size of the pool */
     uint64_t storage_size_bytes; /* used and available together */
     uint32_t storage_used_percent;
-    uint32_t tools; /* tool calls in progress */
+    uint32_t tools;              /* tool calls in progress */
+    const char *state_directory; /* of the daemon; "": not reached over a unix socket */
 };
 
 HOLT_API int holt_health(struct holt *holt, int64_t deadline, struct holt_health **ret,

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/core/host.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/service.h"
 #include "base/arena.h"
@@ -52,6 +54,15 @@ static struct msg_storage storage_message(const struct host_health *health)
     };
 }
 
+/* Returns the path of the state directory, which only clients on this machine can use. */
+static const char *state_path(const struct call *call)
+{
+    char *path = arena_take(call->arena, PATH_MAX, 1);
+    cleanup_free char *link = xasprintf("/proc/self/fd/%d", host_state_fd(call->host));
+
+    return call->is_local && readlink(link, path, PATH_MAX - 1) > 0 ? path : "";
+}
+
 int host_service_health(const struct call *call, const struct msg_health_request *request,
                         struct err *err)
 {
@@ -73,6 +84,7 @@ int host_service_health(const struct call *call, const struct msg_health_request
         .processes = health.processes,
         .pool_size = health.pool_size,
         .tools = health.tools,
+        .state_directory = state_path(call),
     };
     reply.errors = errors_split(health.errors, call->arena, &reply.errors_count);
     return call_reply(call, SCHEMA_OF(msg_health_response, &reply), err);

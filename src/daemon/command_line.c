@@ -33,6 +33,8 @@ static const struct option_row own_rows[] = {
     { "doctor", 0, NULL, "check whether sandboxes work on this machine, and exit",
       OPTION_FLAG(struct command_line, doctor) },
     { "json", 0, NULL, "with --doctor: print JSON", OPTION_FLAG(struct command_line, json) },
+    { "fix", 0, NULL, "with --doctor: apply remedies that are safe",
+      OPTION_FLAG(struct command_line, fix) },
     { "stop-all", 0, NULL, "stop all sandboxes on exit instead of leaving them running",
       OPTION_FLAG(struct command_line, config.stop_all) },
     { "ready-fd", 0, "N", "write \"ready\" or \"error: ...\" to descriptor N",

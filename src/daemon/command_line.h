@@ -14,6 +14,7 @@ struct command_line {
     bool print_config;
     bool doctor;
     bool json;
+    bool fix;
     bool version;
     bool help;
 };

@@ -241,7 +241,7 @@ static int daemon_run(int argc, char *const *argv, struct command_line *line)
         return 0;
     }
     if (line->doctor)
-        return doctor_run(&line->config, line->json, stdout);
+        return doctor_run(&line->config, line->json, line->fix, stdout);
     reload_log_level(line->config.log);
     return daemon_serve(argc, argv, line);
 }

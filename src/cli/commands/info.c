@@ -2,7 +2,9 @@
 /* The commands that show the state of the host. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,7 +20,7 @@
 
 /* --- info ------------------------------------------------------------------------------------- */
 
-enum { STATUS_DEGRADED = 1, STATUS_UNHEALTHY = 2 };
+enum { STATUS_DEGRADED = 1, STATUS_UNHEALTHY = 2, HEALTH_MS = 10 * 1000 };
 
 static const struct option_row rows[] = {
     OPTION_BYTES,
@@ -28,9 +30,6 @@ static const struct option_row rows[] = {
 };
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
-
-/* Without --bytes. */
-static const struct option_table doctor_table = { rows + 1, ARRAY_SIZE(rows) - 1, NULL };
 
 static void print_health(const struct output_options *output, const struct holt_health *health)
 {
@@ -49,6 +48,8 @@ static void print_health(const struct output_options *output, const struct holt_
                  health->pool_size);
     (void)printf("Storage:    %s, %s, %s of %s used (%" PRIu32 "%%)\n", health->storage,
                  health->storage_state, used, size, health->storage_used_percent);
+    if (*health->state_directory)
+        (void)printf("State:      %s\n", health->state_directory);
 }
 
 static void print_runtimes(const struct holt_capabilities *can)
@@ -161,21 +162,64 @@ const struct command command_info = {
 
 /* --- doctor ----------------------------------------------------------------------------------- */
 
+struct doctor_options {
+    struct output_options output;
+    bool fixes;
+};
+
+static const struct option_row doctor_rows[] = {
+    { "fix", 0, NULL, "apply remedies that are safe, and report them",
+      OPTION_FLAG(struct doctor_options, fixes) },
+    OPTION_OUTPUT,
+    OPTION_JSON,
+    OPTION_HELP,
+};
+
+static const struct option_table doctor_table = { doctor_rows, ARRAY_SIZE(doctor_rows), NULL };
+
+/* Returns the state directory of the daemon that answers on this machine, for the caller to free;
+ * NULL: none answers, or HOLT_STATE names another. */
+static char *daemon_state(void)
+{
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    cleanup_result struct holt_health *health = NULL;
+    const char *chosen = getenv("HOLT_STATE");
+    struct holt_error error;
+
+    if ((chosen && *chosen) || connection_open_quietly(&connection) < 0 ||
+        holt_health(connection.holt, holt_after(HEALTH_MS), &health, &error) < 0)
+        return NULL;
+    if (!*health->state_directory) {
+        report_note("doctor: the daemon at HOLT_HOST may be on another machine; this one is "
+                    "checked");
+        return NULL;
+    }
+    return xstrdup(health->state_directory);
+}
+
 /* Runs holtd --doctor: the checks are needed most on a machine where the daemon does not start. */
 static int doctor_run(int argc, char **argv)
 {
-    struct output_options options = { .wants_json = false };
-    char name[] = "holtd", doctor[] = "--doctor", json[] = "--json";
-    char *const words[] = { name, doctor, NULL, NULL };
-    char *const json_words[] = { name, doctor, json, NULL };
-    cleanup_free char *binary = daemon_find();
+    struct doctor_options options = { .fixes = false };
+    cleanup_free char *binary = daemon_find(), *state = NULL;
+    const char *words[7] = { "holtd", "--doctor" };
+    size_t count = 2;
     int next, status;
 
     if (!command_parse(&command_doctor, &options, argc, argv, &next, &status))
         return status;
     if (next != argc)
         return command_misused(&command_doctor, "takes no arguments");
-    (void)execvp(binary, options.wants_json ? json_words : words);
+    state = daemon_state();
+    if (options.output.wants_json)
+        words[count++] = "--json";
+    if (options.fixes)
+        words[count++] = "--fix";
+    if (state) {
+        words[count++] = "--state";
+        words[count++] = state;
+    }
+    (void)execvp(binary, (char *const *)(uintptr_t)words);
     return errno == ENOENT ? report("holtd is neither beside holt nor in PATH")
                            : report("cannot run %s: %s", binary, strerror(errno));
 }
@@ -185,6 +229,7 @@ const struct command command_doctor = {
     .name = "doctor",
     .operands = "",
     .summary = "Check what this machine supports, with causes and remedies",
+    .example = "holt doctor --fix    # sets sysctls until the next boot, makes directories",
     .options = &doctor_table,
     .run = doctor_run,
 };

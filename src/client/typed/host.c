@@ -31,6 +31,7 @@ static int health_fill(void *result, const void *message, struct holt_error *err
         .storage_size_bytes = storage->size_bytes,
         .storage_used_percent = storage->used_percent,
         .tools = reply->tools,
+        .state_directory = reply->state_directory,
     };
     return 0;
 }

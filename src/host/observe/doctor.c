@@ -24,6 +24,7 @@
 #include "host/core/host.h"
 #include "host/core/sysctl.h"
 #include "host/machine/machine.h"
+#include "host/observe/doctor_fix.h"
 #include "host/process/process.h"
 #include "host/process/record.h"
 #include "host/volume/unrecorded.h"
@@ -41,6 +42,7 @@ struct finding {
     enum verdict verdict;
     char detail[256];
     char remedy[256]; /* "" if the verdict is OK */
+    char fixed[256];  /* the remedy that was applied; "": none */
 };
 
 static void finding_set(struct finding *finding, enum verdict verdict, const char *remedy,
@@ -335,13 +337,20 @@ static void check_bwrap(const struct config *config, struct finding *ret)
 static const struct {
     const char *name;
     void (*run)(const struct config *config, struct finding *ret);
+    doctor_fix_fn *fix; /* NULL: no remedy is safe enough */
 } checks[] = {
-    { "user", check_user },          { "kernel", check_kernel },
-    { "cgroups", check_cgroups },    { "open files", check_files },
-    { "time stamps", check_stamps }, { "netlink", check_netlink },
-    { "memory guard", check_guard }, { "holt-init", check_init },
-    { "storage", check_storage },    { "registry", check_registry },
-    { "sandbox", check_sandbox },    { "runtime bwrap", check_bwrap },
+    { "user", check_user, NULL },
+    { "kernel", check_kernel, NULL },
+    { "cgroups", check_cgroups, NULL },
+    { "open files", check_files, doctor_fix_files },
+    { "time stamps", check_stamps, doctor_fix_stamps },
+    { "netlink", check_netlink, NULL },
+    { "memory guard", check_guard, doctor_fix_guard },
+    { "holt-init", check_init, NULL },
+    { "storage", check_storage, doctor_fix_state },
+    { "registry", check_registry, NULL },
+    { "sandbox", check_sandbox, NULL },
+    { "runtime bwrap", check_bwrap, NULL },
 };
 
 static const char *const verdict_names[] = { "ok", "warn", "fail" };
@@ -353,6 +362,8 @@ static void print_text(const struct finding *findings, FILE *out)
                       findings[i].detail);
         if (findings[i].remedy[0])
             (void)fprintf(out, "%-20s remedy: %s\n", "", findings[i].remedy);
+        if (findings[i].fixed[0])
+            (void)fprintf(out, "%-20s fixed: %s\n", "", findings[i].fixed);
     }
 }
 
@@ -363,20 +374,23 @@ static void print_json(const struct finding *findings, bool can_run, FILE *out)
 
     for (size_t i = 0; i < ARRAY_SIZE(checks); i++)
         (void)json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:s?}", "check", checks[i].name, "verdict",
+            list, json_pack("{s:s, s:s, s:s, s:s?, s:s*}", "check", checks[i].name, "verdict",
                             verdict_names[findings[i].verdict], "detail", findings[i].detail,
-                            "remedy", findings[i].remedy[0] ? findings[i].remedy : NULL));
+                            "remedy", findings[i].remedy[0] ? findings[i].remedy : NULL, "fixed",
+                            findings[i].fixed[0] ? findings[i].fixed : NULL));
     report = json_pack("{s:b, s:O}", "can_run", can_run, "checks", list);
     (void)json_dumpf(report, out, JSON_INDENT(2));
     (void)fputc('\n', out);
 }
 
-int doctor_run(const struct config *config, bool as_json, FILE *out)
+int doctor_run(const struct config *config, bool as_json, bool fixes, FILE *out)
 {
     struct finding findings[ARRAY_SIZE(checks)] = { 0 };
     bool can_run = true;
 
     for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
+        if (fixes && checks[i].fix)
+            checks[i].fix(config, findings[i].fixed, sizeof(findings[i].fixed));
         checks[i].run(config, &findings[i]);
         can_run = can_run && findings[i].verdict != VERDICT_FAIL;
     }

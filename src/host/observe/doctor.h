@@ -6,6 +6,7 @@
 
 struct config;
 
-/* Writes one line per check, or a JSON object. Returns 0 when sandboxes can run here, otherwise 1.
+/* Writes one line per check, or a JSON object. With `fixes`, first applies the remedies of
+ * host/observe/doctor_fix.h, and reports each. Returns 0 when sandboxes can run here, otherwise 1.
  */
-int doctor_run(const struct config *config, bool as_json, FILE *out);
+int doctor_run(const struct config *config, bool as_json, bool fixes, FILE *out);
