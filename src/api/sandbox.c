@@ -93,12 +93,13 @@ static int mounts_find(const struct call *call, const struct msg_volume_mount *m
     struct sandbox_mount *mounts = arena_take(call->arena, count, sizeof(*mounts));
 
     for (size_t i = 0; i < count; i++) {
-        const struct msg_volume_mount *mount = &messages[i];
-        int r = named_volume_mount(call->host, mount->volume, mount->path, &mounts[i], err);
+        const struct named_mount wanted = { .volume = messages[i].volume,
+                                            .path = messages[i].path,
+                                            .is_read_only = messages[i].read_only };
+        int r = named_volume_mount(call->host, call->caller, &wanted, &mounts[i], err);
 
         if (r < 0)
             return r;
-        mounts[i].is_read_only = mount->read_only;
     }
     *ret = mounts;
     return sandbox_mounts_check(mounts, count, err);

@@ -8,7 +8,7 @@
 
 static struct msg_volume volume_message(const struct volume_info *info)
 {
-    return (struct msg_volume){ .id = info->id, .name = info->name };
+    return (struct msg_volume){ .id = info->id, .name = info->name, .owner = info->owner };
 }
 
 int volume_service_create(const struct call *call, const struct msg_volume_create_request *request,
@@ -16,7 +16,7 @@ int volume_service_create(const struct call *call, const struct msg_volume_creat
 {
     struct msg_volume volume;
     struct volume_info info;
-    int r = named_volume_create(call->host, request->name, &info, err);
+    int r = named_volume_create(call->host, call->caller, request->name, &info, err);
 
     if (r < 0)
         return r;
@@ -32,7 +32,7 @@ int volume_service_list(const struct call *call, const struct msg_volume_list_re
     struct msg_unrecorded_volume *unrecorded;
     struct msg_volume *volumes;
     size_t count = 0, kept_count = 0;
-    int r = named_volume_list(call->host, &infos, &count, err);
+    int r = named_volume_list(call->host, call->caller, &infos, &count, err);
 
     (void)request;
     if (r < 0)
@@ -40,7 +40,8 @@ int volume_service_list(const struct call *call, const struct msg_volume_list_re
     volumes = arena_take(call->arena, count, sizeof(*volumes));
     for (size_t i = 0; i < count; i++)
         volumes[i] = volume_message(&infos[i]);
-    kept = unrecorded_list(call->host, &kept_count);
+    if (caller_is_admin(call->caller)) /* they have no owner that anybody knows */
+        kept = unrecorded_list(call->host, &kept_count);
     unrecorded = arena_take(call->arena, kept_count, sizeof(*unrecorded));
     for (size_t i = 0; i < kept_count; i++)
         unrecorded[i] =
@@ -56,7 +57,7 @@ int volume_service_list(const struct call *call, const struct msg_volume_list_re
 int volume_service_remove(const struct call *call, const struct msg_volume_remove_request *request,
                           struct err *err)
 {
-    return named_volume_remove(call->host, request->volume, err);
+    return named_volume_remove(call->host, call->caller, request->volume, err);
 }
 
 int volume_service_adopt(const struct call *call, const struct msg_volume_adopt_request *request,

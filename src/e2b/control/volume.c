@@ -24,11 +24,19 @@ static struct e2b_objects *objects_of(const struct e2b_request *request)
     return request->e2b->objects;
 }
 
+static const struct caller *caller_of(const struct e2b_request *request)
+{
+    return &request->exchange->caller;
+}
+
+/* The token permits writes: only the owner gets it. */
 static json_t *volume_json(const struct e2b_request *request, const struct volume_info *info,
                            bool has_token)
 {
+    bool may_write = !request->is_read_only && named_volume_is_own(info, caller_of(request));
+
     return json_pack("{s:s, s:s, s:s*}", "volumeID", info->id, "name", info->name, "token",
-                     has_token && !request->is_read_only ? info->token : NULL);
+                     has_token && may_write ? info->token : NULL);
 }
 
 static enum MHD_Result volume_post(struct e2b_request *request)
@@ -38,7 +46,7 @@ static enum MHD_Result volume_post(struct e2b_request *request)
     struct err err = { 0 };
 
     if (json_get_text(request->body, "name", &name, &err) < 0 ||
-        named_volume_create(request->host, name, &info, &err) < 0)
+        named_volume_create(request->host, caller_of(request), name, &info, &err) < 0)
         return e2b_reply_err(request, &err);
     return e2b_reply_json(request, MHD_HTTP_CREATED, volume_json(request, &info, true));
 }
@@ -48,7 +56,7 @@ static enum MHD_Result volume_get(struct e2b_request *request)
     struct volume_info info;
     struct err err = { 0 };
 
-    if (named_volume_find(request->host, request->params[0], &info, &err) < 0)
+    if (named_volume_find(request->host, caller_of(request), request->params[0], &info, &err) < 0)
         return e2b_reply_err(request, &err);
     return e2b_reply_json(request, MHD_HTTP_OK, volume_json(request, &info, true));
 }
@@ -60,7 +68,7 @@ static enum MHD_Result volumes_get(struct e2b_request *request)
     size_t count = 0;
     struct err err = { 0 };
 
-    if (named_volume_list(request->host, &infos, &count, &err) < 0)
+    if (named_volume_list(request->host, caller_of(request), &infos, &count, &err) < 0)
         return e2b_reply_err(request, &err);
     array = json_array();
     for (size_t i = 0; i < count; i++)
@@ -72,7 +80,7 @@ static enum MHD_Result volume_delete(struct e2b_request *request)
 {
     struct err err = { 0 };
 
-    if (named_volume_remove(request->host, request->params[0], &err) < 0)
+    if (named_volume_remove(request->host, caller_of(request), request->params[0], &err) < 0)
         return e2b_reply_err(request, &err);
     return e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
 }
@@ -86,8 +94,7 @@ bool e2b_volume_opens(const struct e2b_request *request)
     struct err ignored;
 
     if (!shown || strncasecmp(shown, scheme, strlen(scheme)) != 0 ||
-        named_volume_find(request->host, request->params[0], &info, &ignored) < 0 ||
-        strcmp(info.id, request->params[0]) != 0)
+        named_volume_get(request->host, request->params[0], &info, &ignored) < 0)
         return false;
     shown += strlen(scheme);
     return strlen(shown) == strlen(info.token) &&
@@ -118,7 +125,8 @@ static json_t *snapshot_mounts(const struct e2b_request *request, const char *te
         struct volume_info info;
         struct err ignored;
 
-        if (name && named_volume_find(request->host, name, &info, &ignored) == 0)
+        if (name &&
+            named_volume_find(request->host, caller_of(request), name, &info, &ignored) == 0)
             (void)json_array_append(mounts, mount);
     }
     return mounts;
@@ -135,7 +143,8 @@ int e2b_volume_mounts(const struct e2b_request *request, const char *template, j
     json_array_foreach(json_object_get(metadata, "volumeMounts"), index, mount) {
         const char *name = json_string_value(json_object_get(mount, "name"));
         const char *path = json_string_value(json_object_get(mount, "path"));
-        int r = named_volume_mount(request->host, name, path, &ret[index], err);
+        const struct named_mount wanted = { .volume = name, .path = path, .adapts = true };
+        int r = named_volume_mount(request->host, caller_of(request), &wanted, &ret[index], err);
 
         if (r < 0)
             return r;

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/access/caller.h"
 #include "host/sandbox/info.h"
 
 struct err;
@@ -88,9 +89,10 @@ int registry_add_volume(struct registry *registry, const struct volume_info *inf
 /* Removes a volume by its id; no error when there is none. */
 int registry_remove_volume(struct registry *registry, const char *id, struct err *err);
 
-/* Finds a volume by id or name. Returns ERR_NOT_FOUND. */
-int registry_find_volume(struct registry *registry, const char *word, struct volume_info *ret,
-                         struct err *err);
+/* Finds the volumes with this id or name, of all owners; one with the id comes first. The caller
+ * frees the array. */
+int registry_find_volumes(struct registry *registry, const char *word, struct volume_info **ret,
+                          size_t *ret_count, struct err *err);
 
 /* Lists all volumes, oldest first. The caller frees the array. */
 int registry_list_volumes(struct registry *registry, struct volume_info **ret, size_t *ret_count,
@@ -103,3 +105,47 @@ int registry_put_template_owner(struct registry *registry, const char *template,
 /* Returns what a template belongs to, for the caller to free; NULL: nothing. */
 int registry_get_template_owner(struct registry *registry, const char *template, char **ret,
                                 struct err *err);
+
+/* A template of the store with its owner and the name that the owner gave it. */
+struct template_record {
+    char store_name[TEMPLATE_NAME_MAX + 1];
+    char owner[OWNER_NAME_MAX + 1];
+    char name[TEMPLATE_NAME_MAX + 1];
+};
+
+/* Records a template, private. Returns ERR_EXISTS when its owner has another one of this name. */
+int registry_add_template(struct registry *registry, const struct template_record *record,
+                          struct err *err);
+
+/* Removes the record and the shares of a template; no error when there is none. */
+int registry_remove_template(struct registry *registry, const char *store_name, struct err *err);
+
+/* Reads the record of a template by its name in the store. Returns 1, or 0 if there is none. */
+int registry_get_template(struct registry *registry, const char *store_name,
+                          struct template_record *ret, struct err *err);
+
+/* Lists the records with this name, of all owners; NULL: all records. The caller frees the array.
+ */
+int registry_list_templates(struct registry *registry, const char *name,
+                            struct template_record **ret, size_t *ret_count, struct err *err);
+
+enum share_kind { SHARE_TEMPLATE, SHARE_VOLUME };
+
+#define SHARE_ALL "*" /* instead of an owner: all owners of this host */
+
+struct share {
+    char owner[OWNER_NAME_MAX + 1];
+};
+
+/* Replaces the owners that a template (by its name in the store) or a volume (by its id) is shared
+ * with, in one transaction. */
+int registry_put_shares(struct registry *registry, enum share_kind kind, const char *object,
+                        const struct share *shares, size_t count, struct err *err);
+
+/* Lists the owners that an object is shared with. The caller frees the array. */
+int registry_list_shares(struct registry *registry, enum share_kind kind, const char *object,
+                         struct share **ret, size_t *ret_count, struct err *err);
+
+/* Returns 1 if an object is shared with this owner or with all, else 0. */
+int registry_has_share(struct registry *registry, enum share_kind kind, const char *object,
+                       const char *owner, struct err *err);

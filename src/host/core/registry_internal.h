@@ -38,6 +38,15 @@ enum registry_statement {
     STATEMENT_REMOVE_VOLUME,
     STATEMENT_FIND_VOLUME,
     STATEMENT_LIST_VOLUMES,
+    STATEMENT_ADD_TEMPLATE,
+    STATEMENT_REMOVE_TEMPLATE,
+    STATEMENT_GET_TEMPLATE,
+    STATEMENT_FIND_TEMPLATE,
+    STATEMENT_LIST_TEMPLATES,
+    STATEMENT_DROP_SHARES,
+    STATEMENT_ADD_SHARE,
+    STATEMENT_LIST_SHARES,
+    STATEMENT_HAS_SHARE,
     STATEMENT_PUT_OWNER,
     STATEMENT_DROP_OWNER,
     STATEMENT_GET_OWNER,
@@ -96,7 +105,8 @@ struct row_layout {
     size_t count;
 };
 
-extern const struct row_layout row_sandbox, row_label, row_mount, row_snapshot, row_volume;
+extern const struct row_layout row_sandbox, row_label, row_mount, row_snapshot, row_volume,
+    row_template, row_share;
 
 /* Appends "a, b, c", "?2, ?3, ?4" (first = 2) or "b = excluded.b, c = excluded.c". The last one
  * leaves out the key, the first column: setting it, even to itself, would make SQLite search all
@@ -156,6 +166,10 @@ void row_list_done(struct row_list *list);
 /* Appends all rows of a bound statement to the list. The caller holds the lock. */
 int registry_read_rows(struct registry *registry, sqlite3_stmt *statement,
                        const struct row_layout *layout, struct row_list *list, struct err *err);
+
+/* Removes the shares of an object. The caller has begun a transaction. */
+int registry_drop_shares(struct registry *registry, enum share_kind kind, const char *object,
+                         struct err *err);
 
 /* The same for a statement with one parameter, a text. */
 int registry_read_of(struct registry *registry, enum registry_statement which, const char *key,

@@ -23,7 +23,7 @@
 
 enum {
     APPLICATION_ID = 0x486f6c74,
-    SCHEMA_VERSION = 7,
+    SCHEMA_VERSION = 8,
     BUSY_MS = 2000,
     VALUE_BYTES_MAX = 64 << 10, /* far above any row of ours; rejects what others wrote */
     SQL_BYTES_MAX = 8 << 10,
@@ -164,9 +164,26 @@ static const char schema_7[] =
     "DROP TABLE volumes;"
     "ALTER TABLE new_volumes RENAME TO volumes;";
 
+/* The owners of templates, whose directories in the store cannot tell (a template without a row is
+ * root's), and the owners that templates and volumes are shared with; '*': with all. */
+static const char schema_8[] = "CREATE TABLE templates ("
+                               " number INTEGER PRIMARY KEY,"
+                               " store_name TEXT NOT NULL UNIQUE,"
+                               " owner TEXT NOT NULL,"
+                               " name TEXT NOT NULL,"
+                               " UNIQUE (owner, name)"
+                               ") STRICT;"
+                               "CREATE INDEX templates_by_name ON templates (name);"
+                               "CREATE TABLE shares ("
+                               " kind TEXT NOT NULL,"
+                               " object TEXT NOT NULL,"
+                               " owner TEXT NOT NULL,"
+                               " PRIMARY KEY (kind, object, owner)"
+                               ") STRICT, WITHOUT ROWID;";
+
 /* The steps from each version to the next. Published steps never change. */
 static const char *const schema_steps[SCHEMA_VERSION] = { schema_1, schema_2, schema_3, schema_4,
-                                                          schema_5, schema_6, schema_7 };
+                                                          schema_5, schema_6, schema_7, schema_8 };
 
 /* The missing statements name every field of a struct and are generated from its layout. */
 static const char *const statement_texts[STATEMENTS] = {
@@ -198,8 +215,22 @@ static const char *const statement_texts[STATEMENTS] = {
     [STATEMENT_REMOVE_VOLUME] = "DELETE FROM volumes WHERE id = ?1",
     [STATEMENT_FIND_VOLUME] =
         ("SELECT id, owner, name, token FROM volumes WHERE id = ?1 OR name = ?1"
-         " ORDER BY id = ?1 DESC LIMIT 1"),
+         " ORDER BY id = ?1 DESC, number"),
     [STATEMENT_LIST_VOLUMES] = "SELECT id, owner, name, token FROM volumes ORDER BY number",
+    [STATEMENT_ADD_TEMPLATE] =
+        "INSERT INTO templates (store_name, owner, name) VALUES (?1, ?2, ?3)",
+    [STATEMENT_REMOVE_TEMPLATE] = "DELETE FROM templates WHERE store_name = ?1",
+    [STATEMENT_GET_TEMPLATE] =
+        "SELECT store_name, owner, name FROM templates WHERE store_name = ?1",
+    [STATEMENT_FIND_TEMPLATE] =
+        "SELECT store_name, owner, name FROM templates WHERE name = ?1 ORDER BY number",
+    [STATEMENT_LIST_TEMPLATES] = "SELECT store_name, owner, name FROM templates ORDER BY number",
+    [STATEMENT_DROP_SHARES] = "DELETE FROM shares WHERE kind = ?1 AND object = ?2",
+    [STATEMENT_ADD_SHARE] = "INSERT INTO shares (kind, object, owner) VALUES (?1, ?2, ?3)",
+    [STATEMENT_LIST_SHARES] =
+        "SELECT owner FROM shares WHERE kind = ?1 AND object = ?2 ORDER BY owner",
+    [STATEMENT_HAS_SHARE] =
+        "SELECT 1 FROM shares WHERE kind = ?1 AND object = ?2 AND owner IN ('*', ?3) LIMIT 1",
     [STATEMENT_PUT_OWNER] = ("INSERT INTO template_owners (template, owner) VALUES (?1, ?2)"
                              " ON CONFLICT (template) DO UPDATE SET owner = excluded.owner"),
     [STATEMENT_DROP_OWNER] = "DELETE FROM template_owners WHERE template = ?1",
@@ -407,6 +438,8 @@ static int check_rows(struct registry *registry, const struct row_layout *layout
         struct label label;
         struct sandbox_mount mount;
         struct snapshot_info snapshot;
+        struct template_record template;
+        struct share share;
     } row;
     int r = sql_write_select(layout, &sql);
     int rc;
@@ -437,6 +470,10 @@ static int check_tables(struct registry *registry, struct err *err)
         r = check_rows(registry, &row_mount, "sandbox", err);
     if (r >= 0)
         r = check_rows(registry, &row_snapshot, "sandbox", err);
+    if (r >= 0)
+        r = check_rows(registry, &row_template, "number", err);
+    if (r >= 0)
+        r = check_rows(registry, &row_share, "kind", err);
     return r;
 }
 

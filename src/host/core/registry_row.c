@@ -62,6 +62,16 @@ static const struct row_field volume_fields[] = {
     FIELD(volume_info, ROW_TEXT, "token", token),
 };
 
+static const struct row_field template_fields[] = {
+    FIELD(template_record, ROW_TEXT, "store_name", store_name),
+    FIELD(template_record, ROW_TEXT, "owner", owner),
+    FIELD(template_record, ROW_TEXT, "name", name),
+};
+
+static const struct row_field share_fields[] = {
+    FIELD(share, ROW_TEXT, "owner", owner),
+};
+
 static const struct row_field snapshot_fields[] = {
     SNAPSHOT(ROW_TEXT, name),   SNAPSHOT(ROW_KIND, kind),      SNAPSHOT(ROW_U32, turn),
     SNAPSHOT(ROW_TEXT, parent), SNAPSHOT(ROW_U64, created_ms), SNAPSHOT(ROW_U64, space_used),
@@ -69,6 +79,9 @@ static const struct row_field snapshot_fields[] = {
 
 const struct row_layout row_sandbox = { "sandboxes", sandbox_fields, ARRAY_SIZE(sandbox_fields) };
 const struct row_layout row_volume = { "volumes", volume_fields, ARRAY_SIZE(volume_fields) };
+const struct row_layout row_template = { "templates", template_fields,
+                                         ARRAY_SIZE(template_fields) };
+const struct row_layout row_share = { "shares", share_fields, ARRAY_SIZE(share_fields) };
 const struct row_layout row_label = { "labels", label_fields, ARRAY_SIZE(label_fields) };
 const struct row_layout row_mount = { "mounts", mount_fields, ARRAY_SIZE(mount_fields) };
 const struct row_layout row_snapshot = { "snapshots", snapshot_fields,

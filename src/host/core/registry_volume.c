@@ -37,21 +37,22 @@ int registry_remove_volume(struct registry *registry, const char *id, struct err
         r = registry_explain(registry, "remove a volume", err);
     if (r >= 0)
         r = registry_run(registry, STATEMENT_REMOVE_VOLUME, "remove a volume", err);
+    if (r >= 0)
+        r = registry_drop_shares(registry, SHARE_VOLUME, id, err);
     return registry_end(registry, r, err);
 }
 
-int registry_find_volume(struct registry *registry, const char *word, struct volume_info *ret,
-                         struct err *err)
+int registry_find_volumes(struct registry *registry, const char *word, struct volume_info **ret,
+                          size_t *ret_count, struct err *err)
 {
-    cleanup_with(row_list_done) struct row_list list = { .item_size = sizeof(*ret) };
+    cleanup_with(row_list_done) struct row_list list = { .item_size = sizeof(**ret) };
     lock_scope(&registry->lock);
     int r = registry_read_of(registry, STATEMENT_FIND_VOLUME, word, &row_volume, &list, err);
 
     if (r < 0)
         return r;
-    if (list.count == 0)
-        return err_set(err, ERR_NOT_FOUND, "volume '%.100s' not found", word);
-    *ret = *(const struct volume_info *)(const void *)list.items;
+    *ret_count = list.count;
+    *ret = (struct volume_info *)(void *)TAKE_PTR(list.items);
     return 0;
 }
 

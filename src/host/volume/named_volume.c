@@ -18,6 +18,7 @@
 #include "host/core/host_internal.h"
 #include "host/core/recover.h"
 #include "host/core/registry.h"
+#include "host/core/share.h"
 #include "host/observe/audit_facts.h"
 #include "host/observe/event.h"
 #include "host/sandbox/info.h"
@@ -34,7 +35,7 @@ static void event_send(struct host *host, enum event_type type, const struct vol
     host_event(host, type, json_pack("{s:s, s:s}", "volume", info->id, "name", info->name));
 }
 
-static int info_init(struct volume_info *info, const char *name, struct err *err)
+static int info_init(struct volume_info *info, const char *owner, const char *name, struct err *err)
 {
     char digits[HEX_SIZE(ID_BYTES)];
 
@@ -44,7 +45,7 @@ static int info_init(struct volume_info *info, const char *name, struct err *err
     if (random_hex(digits, ID_BYTES) < 0 || random_hex(info->token, TOKEN_BYTES) < 0)
         return err_sys(err, -EIO, "get random bytes");
     (void)snprintf(info->id, sizeof(info->id), "vol%s", digits);
-    (void)snprintf(info->owner, sizeof(info->owner), "%s", OWNER_ROOT);
+    (void)snprintf(info->owner, sizeof(info->owner), "%s", owner);
     (void)snprintf(info->name, sizeof(info->name), "%s", name);
     return 0;
 }
@@ -65,13 +66,15 @@ static int volume_make(struct host *host, const struct volume_info *info, struct
 
 /* Until its files exist the volume counts as being removed: a concurrent removal would find
  * nothing, and the files would stay without a record. */
-int named_volume_create(struct host *host, const char *name, struct volume_info *ret,
-                        struct err *err)
+int named_volume_create(struct host *host, const struct caller *caller, const char *name,
+                        struct volume_info *ret, struct err *err)
 {
     struct volume_info info = { .id = "" };
     struct shared_volume_removal removal = { .shared_volume = info.id };
-    int r = info_init(&info, name, err);
+    int r = info_init(&info, caller->owner, name, err);
 
+    if (r == 0) /* volumes have no labels */
+        r = caller_check_labels(caller, NULL, 0, err);
     if (r == 0)
         r = shared_volume_removal_begin(host, &removal, err);
     if (r < 0)
@@ -85,22 +88,116 @@ int named_volume_create(struct host *host, const char *name, struct volume_info 
     return 0;
 }
 
-int named_volume_find(struct host *host, const char *word, struct volume_info *ret, struct err *err)
+bool named_volume_is_own(const struct volume_info *info, const struct caller *caller)
 {
-    return registry_find_volume(host->registry, word, ret, err);
+    return caller_sees(caller, info->owner, NULL, 0);
 }
 
-int named_volume_list(struct host *host, struct volume_info **ret, size_t *ret_count,
-                      struct err *err)
+/* Moves the volumes that exist for the caller to the front. */
+static int list_filter(struct host *host, const struct caller *caller, struct volume_info *list,
+                       size_t *count, struct err *err)
 {
-    return registry_list_volumes(host->registry, ret, ret_count, err);
+    size_t kept = 0;
+
+    for (size_t i = 0; i < *count; i++) {
+        int r = named_volume_is_own(&list[i], caller) ||
+                share_reaches(host, SHARE_VOLUME, list[i].id, caller, err);
+
+        if (r < 0)
+            return r;
+        if (r > 0)
+            list[kept++] = list[i];
+    }
+    *count = kept;
+    return 0;
+}
+
+/* Chooses the volume that a word stands for: an id comes first, then a name of the caller's own,
+ * then the only one. */
+static const struct volume_info *list_choose(const struct volume_info *list, size_t count,
+                                             const char *owner, const char *name)
+{
+    if (count > 0 && strcmp(list[0].id, name) == 0)
+        return &list[0];
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(list[i].owner, owner) == 0)
+            return &list[i];
+    return count == 1 ? &list[0] : NULL;
+}
+
+static int volume_not_found(const char *word, struct err *err)
+{
+    return err_set(err, ERR_NOT_FOUND, "volume '%.100s' not found", word);
+}
+
+int named_volume_find(struct host *host, const struct caller *caller, const char *word,
+                      struct volume_info *ret, struct err *err)
+{
+    cleanup_free struct volume_info *list = NULL;
+    const struct volume_info *found;
+    struct share_word split;
+    size_t count = 0;
+    int r = 0;
+
+    if (!share_word_split(word, caller, &split))
+        return volume_not_found(word, err);
+    r = registry_find_volumes(host->registry, split.name, &list, &count, err);
+    if (r == 0)
+        r = list_filter(host, caller, list, &count, err);
+    if (r < 0)
+        return r;
+    found = list_choose(list, count, split.owner, split.name);
+    if (split.has_owner && found && strcmp(found->owner, split.owner) != 0)
+        found = NULL;
+    if (!found && count > 1 && !split.has_owner)
+        return err_set(err, ERR_INVALID, "'%.100s' stands for %zu volumes: write an id", word,
+                       count);
+    if (!found)
+        return volume_not_found(word, err);
+    *ret = *found;
+    return 0;
+}
+
+int named_volume_get(struct host *host, const char *id, struct volume_info *ret, struct err *err)
+{
+    int r = named_volume_find(host, &caller_root, id, ret, err);
+
+    return r == 0 && strcmp(ret->id, id) != 0 ? volume_not_found(id, err) : r;
+}
+
+int named_volume_find_own(struct host *host, const struct caller *caller, const char *word,
+                          struct volume_info *ret, struct err *err)
+{
+    int r = named_volume_find(host, caller, word, ret, err);
+
+    if (r == 0 && !named_volume_is_own(ret, caller))
+        r = err_set(err, ERR_DENIED, "volume '%s' belongs to '%s', which shares it for reading",
+                    ret->name, ret->owner);
+    return r;
+}
+
+int named_volume_list(struct host *host, const struct caller *caller, struct volume_info **ret,
+                      size_t *ret_count, struct err *err)
+{
+    cleanup_free struct volume_info *list = NULL;
+    size_t count = 0;
+    int r = registry_list_volumes(host->registry, &list, &count, err);
+
+    if (r == 0)
+        r = list_filter(host, caller, list, &count, err);
+    if (r < 0)
+        return r;
+    *ret_count = count;
+    *ret = TAKE_PTR(list);
+    return 0;
 }
 
 /* The files go first: without a record nothing would ever remove them. */
-int named_volume_remove(struct host *host, const char *word, struct err *err)
+int named_volume_remove(struct host *host, const struct caller *caller, const char *word,
+                        struct err *err)
 {
     struct volume_info info;
-    int r = named_volume_find(host, word, &info, err);
+    int r = named_volume_find_own(host, caller, word, &info, err);
 
     if (r == 0)
         r = shared_volume_destroy(host, info.id, err);
@@ -113,7 +210,7 @@ int named_volume_remove(struct host *host, const char *word, struct err *err)
 int named_volume_record(struct host *host, const char *id, const char *name, struct err *err)
 {
     struct volume_info info = { .id = "" };
-    int r = info_init(&info, name, err);
+    int r = info_init(&info, OWNER_ROOT, name, err);
 
     if (r < 0)
         return r;
@@ -144,13 +241,22 @@ int named_volumes_recover(struct host *host, struct err *err)
     return r;
 }
 
-int named_volume_mount(struct host *host, const char *word, const char *path,
-                       struct sandbox_mount *ret, struct err *err)
+int named_volume_mount(struct host *host, const struct caller *caller,
+                       const struct named_mount *wanted, struct sandbox_mount *ret, struct err *err)
 {
     struct volume_info info;
-    int r = named_volume_find(host, word, &info, err);
+    int r = named_volume_find(host, caller, wanted->volume, &info, err);
+    bool is_own = r == 0 && named_volume_is_own(&info, caller);
 
-    return r == 0 ? sandbox_mount_init(ret, info.id, path, err) : r;
+    if (r == 0 && !is_own && !wanted->is_read_only && !wanted->adapts)
+        r = err_set(err, ERR_DENIED,
+                    "volume '%s' belongs to '%s', which shares it for reading: mount it read-only",
+                    info.name, info.owner);
+    if (r == 0)
+        r = sandbox_mount_init(ret, info.id, wanted->path, err);
+    if (r == 0)
+        ret->is_read_only = wanted->is_read_only || !is_own;
+    return r;
 }
 
 /* --- migration -------------------------------------------------------------------------------- */
@@ -179,7 +285,7 @@ static int volume_migrate(struct host *host, const json_t *object, struct err *e
         r = text_copy(object, "name", info.name, sizeof(info.name), err);
     if (r == 0)
         r = text_copy(object, "token", info.token, sizeof(info.token), err);
-    if (r < 0 || registry_find_volume(host->registry, info.id, &known, &ignored) == 0)
+    if (r < 0 || named_volume_get(host, info.id, &known, &ignored) == 0)
         return r;
     return registry_add_volume(host->registry, &info, err);
 }

@@ -554,22 +554,26 @@ static void a_volume_that_is_removed_is_not_mounted(void)
     struct volume_info volume;
 
     CHECK_OK(sandbox_stop(sandbox, &err), &err);
-    CHECK_OK(named_volume_create(world.host, "kept", &volume, &err), &err);
-    CHECK_OK(named_volume_mount(world.host, "kept", "/mnt", &kept, &err), &err);
+    CHECK_OK(named_volume_create(world.host, &caller_root, "kept", &volume, &err), &err);
+    CHECK_OK(named_volume_mount(world.host, &caller_root, &(struct named_mount){ "kept", "/mnt" },
+                                &kept, &err),
+             &err);
     CHECK_OK(mounts_update(sandbox, &kept), &err);
-    CHECK_OK(named_volume_create(world.host, "data", &volume, &err), &err);
-    CHECK_OK(named_volume_mount(world.host, "data", "/mnt", &mount, &err), &err);
+    CHECK_OK(named_volume_create(world.host, &caller_root, "data", &volume, &err), &err);
+    CHECK_OK(named_volume_mount(world.host, &caller_root, &(struct named_mount){ "data", "/mnt" },
+                                &mount, &err),
+             &err);
 
     CHECK_OK(shared_volume_removal_begin(world.host, &removal, &err), &err);
     CHECK(mounts_update(sandbox, &mount) < 0 && err.kind == ERR_NOT_FOUND);
     shared_volume_removal_end(world.host, &removal);
-    CHECK_OK(named_volume_remove(world.host, "data", &err), &err);
+    CHECK_OK(named_volume_remove(world.host, &caller_root, "data", &err), &err);
     CHECK(mounts_update(sandbox, &mount) < 0 && err.kind == ERR_NOT_FOUND);
 
-    CHECK(named_volume_remove(world.host, "kept", &err) < 0 && err.kind == ERR_BUSY);
+    CHECK(named_volume_remove(world.host, &caller_root, "kept", &err) < 0 && err.kind == ERR_BUSY);
     CHECK_OK(sandbox_start(sandbox, &err), &err);
     world_destroy(sandbox);
-    CHECK_OK(named_volume_remove(world.host, "kept", &err), &err);
+    CHECK_OK(named_volume_remove(world.host, &caller_root, "kept", &err), &err);
 }
 
 /* The removal begins while the update records the change: old and new volumes are in use. */
@@ -581,23 +585,27 @@ static void a_volume_that_is_being_mounted_is_not_removed(void)
     struct volume_info volume;
 
     CHECK_OK(sandbox_stop(sandbox, &err), &err);
-    CHECK_OK(named_volume_create(world.host, "kept", &volume, &err), &err);
-    CHECK_OK(named_volume_mount(world.host, "kept", "/mnt", &kept, &err), &err);
+    CHECK_OK(named_volume_create(world.host, &caller_root, "kept", &volume, &err), &err);
+    CHECK_OK(named_volume_mount(world.host, &caller_root, &(struct named_mount){ "kept", "/mnt" },
+                                &kept, &err),
+             &err);
     CHECK_OK(mounts_update(sandbox, &kept), &err);
-    CHECK_OK(named_volume_create(world.host, "data", &volume, &err), &err);
-    CHECK_OK(named_volume_mount(world.host, "data", "/mnt", &mount, &err), &err);
+    CHECK_OK(named_volume_create(world.host, &caller_root, "data", &volume, &err), &err);
+    CHECK_OK(named_volume_mount(world.host, &caller_root, &(struct named_mount){ "data", "/mnt" },
+                                &mount, &err),
+             &err);
 
     CHECK_OK(sandbox_mounts_reserve(sandbox, &info, &err), &err);
-    CHECK(named_volume_remove(world.host, "data", &err) < 0 && err.kind == ERR_BUSY);
-    CHECK(named_volume_remove(world.host, "kept", &err) < 0 && err.kind == ERR_BUSY);
+    CHECK(named_volume_remove(world.host, &caller_root, "data", &err) < 0 && err.kind == ERR_BUSY);
+    CHECK(named_volume_remove(world.host, &caller_root, "kept", &err) < 0 && err.kind == ERR_BUSY);
     sandbox_mounts_release(sandbox);
 
     CHECK_OK(mounts_update(sandbox, &mount), &err);
-    CHECK_OK(named_volume_remove(world.host, "kept", &err), &err);
+    CHECK_OK(named_volume_remove(world.host, &caller_root, "kept", &err), &err);
     CHECK_OK(sandbox_start(sandbox, &err), &err);
     CHECK_OK(sandbox_stop(sandbox, &err), &err);
     CHECK_OK(mounts_update(sandbox, NULL), &err);
-    CHECK_OK(named_volume_remove(world.host, "data", &err), &err);
+    CHECK_OK(named_volume_remove(world.host, &caller_root, "data", &err), &err);
     world_destroy(sandbox);
 }
 
@@ -615,7 +623,8 @@ static void *update_race(void *argument)
     };
     struct err why = { 0 };
 
-    volume_race->updated = named_volume_mount(world.host, "data", "/mnt", &mount, &why);
+    volume_race->updated = named_volume_mount(
+        world.host, &caller_root, &(struct named_mount){ "data", "/mnt" }, &mount, &why);
     if (volume_race->updated == 0)
         volume_race->updated = sandbox_update(volume_race->sandbox, &change, &why);
     return NULL;
@@ -632,15 +641,15 @@ static void of_a_mount_and_a_removal_one_succeeds(void)
         pthread_t thread;
         int removed;
 
-        CHECK_OK(named_volume_create(world.host, "data", &volume, &err), &err);
+        CHECK_OK(named_volume_create(world.host, &caller_root, "data", &volume, &err), &err);
         CHECK(pthread_create(&thread, NULL, update_race, &volume_race) == 0);
-        removed = named_volume_remove(world.host, "data", &err);
+        removed = named_volume_remove(world.host, &caller_root, "data", &err);
         CHECK(pthread_join(thread, NULL) == 0);
         CHECK((removed == 0) == (volume_race.updated < 0), "(round %d: %d %d)", i, removed,
               volume_race.updated);
         CHECK_OK(mounts_update(volume_race.sandbox, NULL), &err);
         if (removed < 0)
-            CHECK_OK(named_volume_remove(world.host, "data", &err), &err);
+            CHECK_OK(named_volume_remove(world.host, &caller_root, "data", &err), &err);
     }
     CHECK_OK(sandbox_start(volume_race.sandbox, &err), &err);
     world_destroy(volume_race.sandbox);

@@ -198,10 +198,11 @@ static void a_newer_registry_is_refused(void)
 /* Takes away what later versions have brought. */
 static void make_first_version(void)
 {
-    change("ALTER TABLE sandboxes DROP COLUMN files;"
-           "DROP TABLE volumes; DROP TABLE template_owners;"
-           "DROP TABLE notes; DROP TABLE mounts; ALTER TABLE sandboxes DROP COLUMN request_key;"
-           "ALTER TABLE sandboxes DROP COLUMN request_digest; PRAGMA user_version = 1");
+    change(
+        "ALTER TABLE sandboxes DROP COLUMN files;"
+        "DROP TABLE volumes; DROP TABLE template_owners; DROP TABLE templates; DROP TABLE shares;"
+        "DROP TABLE notes; DROP TABLE mounts; ALTER TABLE sandboxes DROP COLUMN request_key;"
+        "ALTER TABLE sandboxes DROP COLUMN request_digest; PRAGMA user_version = 1");
 }
 
 static void an_older_registry_becomes_one_of_today(void)
@@ -258,7 +259,8 @@ static void volumes_are_found_by_id_and_by_name(void)
 {
     cleanup_free struct volume_info *all = NULL;
     struct volume_info one = { "vol1", "root", "data", "secret" },
-                       other = { "vol2", "root", "vol1", "x" }, found;
+                       other = { "vol2", "root", "vol1", "x" };
+    cleanup_free struct volume_info *by_name = NULL, *by_id = NULL, *none = NULL;
     struct err err = { 0 };
     size_t count = 0;
 
@@ -269,15 +271,85 @@ static void volumes_are_found_by_id_and_by_name(void)
     CHECK(registry_add_volume(registry, &other, &err) < 0 && err.kind == ERR_EXISTS);
     stop();
     start();
-    CHECK(registry_find_volume(registry, "data", &found, &err) == 0);
-    CHECK_TEXT(found.id, "vol1");
-    CHECK_TEXT(found.token, "secret");
-    CHECK(registry_find_volume(registry, "vol1", &found, &err) == 0);
-    CHECK_TEXT(found.name, "data"); /* an id comes before a name */
+    CHECK(registry_find_volumes(registry, "data", &by_name, &count, &err) == 0 && count == 1);
+    CHECK_TEXT(by_name[0].id, "vol1");
+    CHECK_TEXT(by_name[0].token, "secret");
+    CHECK(registry_find_volumes(registry, "vol1", &by_id, &count, &err) == 0 && count == 2);
+    CHECK_TEXT(by_id[0].name, "data"); /* an id comes before a name */
     CHECK(registry_list_volumes(registry, &all, &count, &err) == 0 && count == 2);
     CHECK_TEXT(all[0].id, "vol1");
     CHECK(registry_remove_volume(registry, "vol1", &err) == 0);
-    CHECK(registry_find_volume(registry, "data", &found, &err) < 0 && err.kind == ERR_NOT_FOUND);
+    CHECK(registry_find_volumes(registry, "data", &none, &count, &err) == 0 && count == 0);
+}
+
+static void names_of_volumes_are_unique_for_each_owner(void)
+{
+    struct volume_info one = { "vol1", "root", "data", "x" },
+                       other = { "vol2", "ann", "data", "x" };
+    cleanup_free struct volume_info *both = NULL;
+    struct err err = { 0 };
+    size_t count = 0;
+
+    start_anew();
+    CHECK(registry_add_volume(registry, &one, &err) == 0, "%s", err.msg);
+    CHECK(registry_add_volume(registry, &other, &err) == 0, "%s", err.msg);
+    CHECK(registry_find_volumes(registry, "data", &both, &count, &err) == 0 && count == 2);
+    (void)snprintf(other.id, sizeof(other.id), "vol3");
+    CHECK(registry_add_volume(registry, &other, &err) < 0 && err.kind == ERR_EXISTS, "%s", err.msg);
+    stop();
+}
+
+static void a_template_has_one_name_for_each_owner(void)
+{
+    struct template_record one = { "base", "root", "base" }, other = { "T1", "ann", "base" }, found;
+    cleanup_free struct template_record *both = NULL;
+    struct err err = { 0 };
+    size_t count = 0;
+
+    start_anew();
+    CHECK(registry_add_template(registry, &one, &err) == 0, "%s", err.msg);
+    CHECK(registry_add_template(registry, &other, &err) == 0, "%s", err.msg);
+    (void)snprintf(other.store_name, sizeof(other.store_name), "T2");
+    CHECK(registry_add_template(registry, &other, &err) < 0 && err.kind == ERR_EXISTS, "%s",
+          err.msg);
+    stop();
+    start();
+    CHECK(registry_list_templates(registry, "base", &both, &count, &err) == 0 && count == 2);
+    CHECK_TEXT(both[1].owner, "ann");
+    CHECK(registry_get_template(registry, "T1", &found, &err) == 1);
+    CHECK_TEXT(found.name, "base");
+    CHECK(registry_remove_template(registry, "T1", &err) == 0, "%s", err.msg);
+    CHECK(registry_get_template(registry, "T1", &found, &err) == 0);
+    CHECK(registry_add_template(registry, &other, &err) == 0, "%s", err.msg);
+    stop();
+}
+
+static void what_is_shared_is_replaced_as_a_whole_and_goes_with_its_object(void)
+{
+    struct template_record record = { "base", "root", "base" };
+    const struct share some[] = { { "ann" }, { "bob" } }, all = { SHARE_ALL };
+    cleanup_free struct share *list = NULL;
+    struct err err = { 0 };
+    size_t count = 0;
+
+    start_anew();
+    CHECK(registry_add_template(registry, &record, &err) == 0, "%s", err.msg);
+    CHECK(registry_put_shares(registry, SHARE_TEMPLATE, "base", some, 2, &err) == 0, "%s", err.msg);
+    stop();
+    start();
+    CHECK(registry_list_shares(registry, SHARE_TEMPLATE, "base", &list, &count, &err) == 0);
+    CHECK(count == 2 && strcmp(list[0].owner, "ann") == 0 && strcmp(list[1].owner, "bob") == 0);
+    CHECK(registry_has_share(registry, SHARE_TEMPLATE, "base", "ann", &err) == 1);
+    CHECK(registry_has_share(registry, SHARE_TEMPLATE, "base", "eve", &err) == 0);
+    CHECK(registry_has_share(registry, SHARE_VOLUME, "base", "ann", &err) == 0);
+    CHECK(registry_put_shares(registry, SHARE_TEMPLATE, "base", &all, 1, &err) == 0, "%s", err.msg);
+    CHECK(registry_has_share(registry, SHARE_TEMPLATE, "base", "eve", &err) == 1);
+    CHECK(registry_remove_template(registry, "base", &err) == 0, "%s", err.msg);
+    CHECK(registry_has_share(registry, SHARE_TEMPLATE, "base", "eve", &err) == 0);
+    CHECK(registry_put_shares(registry, SHARE_TEMPLATE, "base", &all, 1, &err) == 0, "%s", err.msg);
+    CHECK(registry_add_template(registry, &record, &err) == 0, "%s", err.msg);
+    CHECK(registry_has_share(registry, SHARE_TEMPLATE, "base", "eve", &err) == 0);
+    stop();
 }
 
 static void an_owner_of_a_template_is_kept_until_it_is_dropped(void)
@@ -336,7 +408,8 @@ static void mounts_of_an_older_registry_can_be_written_to(void)
     info.mount_count = 1;
     put(&info);
     stop();
-    change("ALTER TABLE mounts DROP COLUMN read_only; PRAGMA user_version = 5");
+    change("DROP TABLE templates; DROP TABLE shares;"
+           "ALTER TABLE mounts DROP COLUMN read_only; PRAGMA user_version = 5");
     start();
     CHECK(list_one()->mount_count == 1 && !list_one()->mounts[0].is_read_only);
     stop();
@@ -771,6 +844,9 @@ static void all(void)
     RUN(an_older_registry_becomes_one_of_today);
     RUN(names_are_unique_for_each_owner);
     RUN(volumes_are_found_by_id_and_by_name);
+    RUN(names_of_volumes_are_unique_for_each_owner);
+    RUN(a_template_has_one_name_for_each_owner);
+    RUN(what_is_shared_is_replaced_as_a_whole_and_goes_with_its_object);
     RUN(an_owner_of_a_template_is_kept_until_it_is_dropped);
     RUN(mounts_stay_until_their_sandbox_goes);
     RUN(mounts_of_an_older_registry_can_be_written_to);
