@@ -4,6 +4,8 @@ import { readdirSync } from "node:fs";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 
+export { claim, finish } from "./claims.mjs";
+
 const generated = new URL("gen/holt/v1/", import.meta.url);
 
 // The services of every .proto, by name: { SandboxService: DescService, ... }.
@@ -54,23 +56,6 @@ export function overTcp(address, token) {
     return next(request);
   };
   return clientsOf({ baseUrl: `http://${address}`, interceptors: [authorize] });
-}
-
-let failures = 0;
-
-export async function claim(name, body) {
-  try {
-    await body();
-    console.log(`ok: ${name}`);
-  } catch (error) {
-    failures++;
-    console.log(`not ok: ${name}`);
-    console.log(String(error?.stack ?? error).replace(/^/gm, "    "));
-  }
-}
-
-export function finish() {
-  process.exit(failures === 0 ? 0 : 1);
 }
 
 // That a call fails as a ConnectError with this code; returns it.

@@ -41,7 +41,7 @@ static int fork_fill(struct sandbox_info *info, const struct fork_spec *spec, si
 
     free(info->metadata);
     info->metadata = metadata ? xstrdup(metadata) : NULL;
-    info->name[0] = '\0';
+    info->name[0] = info->request_key[0] = info->request_digest[0] = '\0';
     if (spec->name && spec->count == 1)
         (void)snprintf(info->name, sizeof(info->name), "%s", spec->name);
     else if (spec->name)
