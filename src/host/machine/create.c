@@ -72,6 +72,9 @@ static int limits_check_most(const struct sandbox_limits *limits, struct err *er
     if (limits->pids > SANDBOX_PIDS_MAX)
         return err_set(err, ERR_INVALID, "the limit of processes must be at most %d",
                        SANDBOX_PIDS_MAX);
+    if (limits->files > SANDBOX_FILES_MAX)
+        return err_set(err, ERR_INVALID, "the limit of descriptors must be at most %d",
+                       SANDBOX_FILES_MAX);
     return 0;
 }
 

@@ -69,7 +69,9 @@ static int top_open(struct host *host, const char *id, int *ret_fd, struct err *
     if (r < 0)
         return r;
     *ret_fd = plain_open(host->store, id);
-    return *ret_fd < 0 ? err_set(err, ERR_NOT_FOUND, "no volume '%s'", id) : 0;
+    if (*ret_fd == -ENOENT)
+        return err_set(err, ERR_NOT_FOUND, "no volume '%s'", id);
+    return *ret_fd < 0 ? err_sys(err, *ret_fd, "open volume '%s'", id) : 0;
 }
 
 int shared_volume_check(struct host *host, const char *id, struct err *err)

@@ -81,13 +81,13 @@ int plain_open(struct store *store, const char *id)
 {
     cleanup_close int plain_fd = -EBADF;
     struct volume volume = plain_volume(store, id);
-    struct err ignored;
+    struct err why;
     int fd;
 
     if (!store->ops->is_whole)
         return store->ops->open_tree(&volume, NULL, NULL);
-    if (plain_dir_open(store, &plain_fd, &ignored) < 0)
-        return -EIO;
+    if (plain_dir_open(store, &plain_fd, &why) < 0)
+        return why.errnum > 0 ? -why.errnum : -EIO;
     fd = openat(plain_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     return fd < 0 ? -errno : fd;
 }

@@ -2,6 +2,7 @@
 /* Tests of sandboxes in every state, on a complete host. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 
 #include "host/sandbox/info.h"
 #include "host/sandbox/mount.h"
@@ -609,6 +610,24 @@ static void a_volume_that_is_being_mounted_is_not_removed(void)
     world_destroy(sandbox);
 }
 
+/* A volume that cannot be opened now is there all the same. */
+static void a_shortage_of_descriptors_is_no_missing_volume(void)
+{
+    struct volume_info volume;
+    struct rlimit before, none;
+
+    CHECK_OK(named_volume_create(world.host, "data", &volume, &err), &err);
+    CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
+    none = (struct rlimit){ 0, before.rlim_max };
+    CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    CHECK(shared_volume_check(world.host, volume.id, &err) < 0);
+    CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+    CHECK(err.kind != ERR_NOT_FOUND && err.errnum == EMFILE, "%s", err.msg);
+    CHECK_OK(shared_volume_check(world.host, volume.id, &err), &err);
+    CHECK_OK(named_volume_remove(world.host, "data", &err), &err);
+    CHECK(shared_volume_check(world.host, volume.id, &err) < 0 && err.kind == ERR_NOT_FOUND);
+}
+
 struct volume_race {
     struct sandbox *sandbox;
     int updated;
@@ -679,6 +698,7 @@ static void all(void)
     RUN(sandboxes_outlive_the_host);
     RUN(a_volume_that_is_removed_is_not_mounted);
     RUN(a_volume_that_is_being_mounted_is_not_removed);
+    RUN(a_shortage_of_descriptors_is_no_missing_volume);
     RUN(of_a_mount_and_a_removal_one_succeeds);
     world_close();
     CHECK(host_count().fds == before.fds);
