@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/cleanup.h"
@@ -17,12 +18,17 @@
 #include "cli/core/progress.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
+#include "cli/core/source_size.h"
 #include "holt.h"
 
 /* --- import, commit --------------------------------------------------------------------------- */
 
+/* What an archive has for each file besides its bytes: a header, and half a block of padding. */
+enum { ARCHIVE_ENTRY_BYTES = 512 + 256 };
+
 struct import {
     struct progress progress;
+    bool is_archive;
     char label[64];
 };
 
@@ -30,6 +36,8 @@ static int progress_show(void *context, uint64_t bytes, uint64_t files)
 {
     struct import *import = context;
 
+    if (import->is_archive)
+        bytes += files * ARCHIVE_ENTRY_BYTES;
     if (bytes < import->progress.done)
         return 0;
     (void)snprintf(import->label, sizeof(import->label), "%" PRIu64 " files", files);
@@ -46,6 +54,7 @@ int template_import(const char *name, const char *path,
     cleanup_result struct holt_template *template = NULL;
     struct import import = { .label = "" };
     struct holt_error error;
+    struct stat st;
     int r;
 
     if (connection_open(&connection) < 0)
@@ -56,6 +65,8 @@ int template_import(const char *name, const char *path,
     options.on_progress = progress_show;
     options.context = &import;
     progress_begin(&import.progress, import.label, 0);
+    source_size_set(&import.progress, path);
+    import.is_archive = import.progress.total > 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
     r = holt_template_import(connection.holt, &options, HOLT_NO_DEADLINE, &template, &error);
     progress_end(&import.progress);
     if (r < 0)

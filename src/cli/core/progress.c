@@ -19,6 +19,7 @@ enum {
     COLUMNS_LEAST = 20,
     BAR_LEAST = 10, /* a shorter bar is not drawn */
     BAR_MOST = 40,
+    TOTAL_LEAST = 70, /* a narrower line has no total */
 };
 
 static int columns(void)
@@ -53,12 +54,13 @@ static void time_format(char cell[CELL_SIZE], uint64_t seconds)
         (void)snprintf(cell, CELL_SIZE, "%" PRIu64 ":%02" PRIu64, seconds / 60, seconds % 60);
 }
 
-/* Formats the text after the bar: "45% 120.0 MiB 38.2 MiB/s 0:05 left". */
-static void figures_format(const struct progress *progress, uint64_t elapsed_ms, char *ret,
-                           size_t size)
+/* Formats the text after the bar: "45% 120.0 MiB of 266.7 MiB 38.2 MiB/s 0:05 left". */
+static void figures_format(const struct progress *progress, uint64_t elapsed_ms, int room,
+                           char *ret, size_t size)
 {
     uint64_t rate = progress->done * 1000 / (elapsed_ms > 0 ? elapsed_ms : 1);
-    char done[CELL_SIZE], speed[CELL_SIZE], left[CELL_SIZE];
+    char done[CELL_SIZE], total[CELL_SIZE], speed[CELL_SIZE], left[CELL_SIZE];
+    char of[CELL_SIZE + sizeof(" of ")] = "";
 
     format_size(done, progress->done);
     format_size(speed, rate);
@@ -67,11 +69,14 @@ static void figures_format(const struct progress *progress, uint64_t elapsed_ms,
         (void)snprintf(ret, size, "%s  %s/s  %s", done, speed, left);
         return;
     }
+    format_size(total, progress->total);
+    if (room >= TOTAL_LEAST)
+        (void)snprintf(of, sizeof(of), " of %s", total);
     (void)snprintf(left, sizeof(left), "-:--");
     if (rate > 0)
         time_format(left, (progress->total - progress->done + rate - 1) / rate);
-    (void)snprintf(ret, size, "%3.0f%%  %s  %s/s  %s left",
-                   100.0 * (double)progress->done / (double)progress->total, done, speed, left);
+    (void)snprintf(ret, size, "%3.0f%%  %s%s  %s/s  %s left",
+                   100.0 * (double)progress->done / (double)progress->total, done, of, speed, left);
 }
 
 /* Formats the bar, "[====>     ] "; empty if there is no room or no total. */
@@ -96,13 +101,13 @@ static void bar_format(const struct progress *progress, int room, char *ret)
 /* The last column stays empty: some terminals wrap there. */
 static void draw(struct progress *progress, uint64_t now)
 {
-    char figures[4 * CELL_SIZE], bar[BAR_MOST + 1], label[LINE_BYTES / 4], line[LINE_BYTES];
+    char figures[5 * CELL_SIZE], bar[BAR_MOST + 1], label[LINE_BYTES / 4], line[LINE_BYTES];
     int room = columns() - 1;
     int len;
 
     if (progress->done > progress->total && progress->total > 0)
         progress->done = progress->total;
-    figures_format(progress, now - progress->began_ms, figures, sizeof(figures));
+    figures_format(progress, now - progress->began_ms, room, figures, sizeof(figures));
     (void)snprintf(label, sizeof(label), "%s", progress->label);
     text_drop_controls(label);
     room -= (int)strlen(figures);

@@ -10,6 +10,7 @@
 #include "base/files/tree_source.h"
 #include "cli/core/connect.h"
 #include "cli/core/report.h"
+#include "cli/core/source_size.h"
 #include "cli/cp/cp.h"
 #include "holt.h"
 
@@ -101,6 +102,8 @@ static int copy(struct cp *cp, struct holt *holt)
     target.is_directory = there.type == ENTRY_DIRECTORY;
     if (S_ISREG(st.st_mode))
         cp->progress.total = (uint64_t)st.st_size;
+    else if (S_ISDIR(st.st_mode))
+        source_size_set(&cp->progress, cp->from.path);
     status = S_ISREG(st.st_mode) && target.exists ? cp_follow_remote(cp, holt) : 0;
     if (status == 0)
         status = cp_aim(cp, S_ISDIR(st.st_mode), &target);

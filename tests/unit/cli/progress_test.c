@@ -58,7 +58,7 @@ static void a_known_total_has_a_bar_and_what_is_left(void)
 {
     look(100, "xterm", half_of_a_file);
     CHECK(strncmp(seen, "\r\033[Kfile  [==================>", 30) == 0, "(%s)", seen);
-    CHECK(strstr(seen, "50%  50.0 MiB  "), "(%s)", seen);
+    CHECK(strstr(seen, "50%  50.0 MiB of 100.0 MiB  "), "(%s)", seen);
     CHECK(strstr(seen, "MiB/s  0:01 left\r\033[K"), "(%s)", seen);
     CHECK(seen[strlen(seen) - 1] == 'K', "(nothing is left of it: %s)", seen);
 }
