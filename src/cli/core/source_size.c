@@ -43,12 +43,7 @@ static bool is_compressed(const char *path)
     static const struct {
         const char *bytes;
         size_t len;
-    } magics[] = { { "\x1f\x8b", 2 },
-                   { "\x28\xb5\x2f\xfd", 4 },
-                   { "\xfd"
-                     "7zXZ",
-                     5 },
-                   { "BZh", 3 } };
+    } magics[] = { { "\x1f\x8b", 2 }, { "\x28\xb5\x2f\xfd", 4 }, { "\3757zXZ", 5 }, { "BZh", 3 } };
     cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     char start[MAGIC_BYTES] = "";
 

@@ -56,9 +56,7 @@ static void an_archive_counts_as_it_is(void)
 
 static void what_is_compressed_has_no_total(void)
 {
-    static const char *const starts[] = { "\x1f\x8b more", "\x28\xb5\x2f\xfd more",
-                                          "\xfd"
-                                          "7zXZ more",
+    static const char *const starts[] = { "\x1f\x8b more", "\x28\xb5\x2f\xfd more", "\3757zXZ more",
                                           "BZh91AY" };
 
     for (size_t i = 0; i < ARRAY_SIZE(starts); i++) {
