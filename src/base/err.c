@@ -77,6 +77,9 @@ static const struct {
     [CAUSE_FILE_EXISTS] = { "FileExists", ERR_EXISTS, false, NULL },
     [CAUSE_NO_SPACE] = { "NoSpace", ERR_EXHAUSTED, false,
                          "remove files in the sandbox, or give it a larger quota" },
+    [CAUSE_CEILING_REACHED] = { "CeilingReached", ERR_EXHAUSTED, false,
+                                "remove sandboxes of this owner, or let an administrator raise the "
+                                "ceiling with 'holt owner set'" },
 };
 
 const struct err_kind_row *err_kind_row(enum err_kind kind)

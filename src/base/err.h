@@ -59,6 +59,7 @@ enum err_cause {
     CAUSE_FILE_NOT_FOUND,
     CAUSE_FILE_EXISTS,
     CAUSE_NO_SPACE,
+    CAUSE_CEILING_REACHED, /* of one owner */
     ERR_CAUSES
 };
 

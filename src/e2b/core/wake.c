@@ -7,6 +7,7 @@
 #include "e2b/core/e2b.h"
 #include "e2b/core/metadata.h"
 #include "host/core/reactor.h"
+#include "host/owner/owner.h"
 #include "host/sandbox/sandbox.h"
 
 static enum sandbox_state state_of(struct sandbox *sandbox)
@@ -29,11 +30,23 @@ enum sandbox_action e2b_action(const json_t *metadata)
     return json_is_false(json_object_get(metadata, "autoPauseMemory")) ? ACTION_STOP : ACTION_PAUSE;
 }
 
+/* A timeout of 0 ends the sandbox at once, and is below every ceiling. */
+static int ttl_limit(struct sandbox *sandbox, uint64_t timeout_s, uint64_t *ret_ms, struct err *err)
+{
+    *ret_ms = 0;
+    return timeout_s == 0 ? 0
+                          : host_limit_ttl(sandbox_host(sandbox), sandbox_owner(sandbox),
+                                           timeout_s * 1000, ret_ms, err);
+}
+
 int e2b_set_timeout(struct sandbox *sandbox, const json_t *metadata, uint64_t timeout_s,
                     struct err *err)
 {
-    return sandbox_set_expiry(sandbox, clock_wall_ms() + timeout_s * 1000, e2b_action(metadata),
-                              err);
+    uint64_t ttl_ms = 0;
+    int r = ttl_limit(sandbox, timeout_s, &ttl_ms, err);
+
+    return r < 0 ? r
+                 : sandbox_set_expiry(sandbox, clock_wall_ms() + ttl_ms, e2b_action(metadata), err);
 }
 
 /* Records the timeout together with the state, so that a killed daemon leaves no sandbox that runs
@@ -42,12 +55,14 @@ static int wake(struct sandbox *sandbox, const json_t *metadata, uint64_t timeou
                 struct err *err)
 {
     cleanup_with(sandbox_info_done) struct sandbox_info before = { 0 };
-    uint64_t expires_ms = clock_wall_ms() + timeout_s * 1000;
+    uint64_t ttl_ms = 0;
     struct err ignored;
-    int r;
+    int r = ttl_limit(sandbox, timeout_s, &ttl_ms, err);
 
+    if (r < 0)
+        return r;
     sandbox_get_info(sandbox, false, &before);
-    r = sandbox_plan_expiry(sandbox, expires_ms, e2b_action(metadata), err);
+    r = sandbox_plan_expiry(sandbox, clock_wall_ms() + ttl_ms, e2b_action(metadata), err);
     if (r == 0)
         r = is_cold ? sandbox_start(sandbox, err) : sandbox_resume(sandbox, err);
     if (r < 0 && !e2b_is_active(sandbox))

@@ -17,6 +17,7 @@
 #include "host/core/config_file.h"
 
 #define DEFAULT_PATH "/etc/holt/holt.conf"
+#define OWNER_PREFIX "owner."
 
 enum { HOST_NAME_BYTES_MAX = 253, FILES_MIN = 64, PREFIX_BYTES_MAX = 32 };
 
@@ -363,6 +364,8 @@ int config_set(struct config *config, const char *key, const char *value, struct
     for (size_t i = 0; i < ROW_COUNT; i++)
         if (strcmp(rows[i].key, key) == 0)
             return config_row_set(&rows[i], config, value, err);
+    if (strncmp(key, OWNER_PREFIX, strlen(OWNER_PREFIX)) == 0)
+        return owner_settings_set(&config->owners, key + strlen(OWNER_PREFIX), value, err);
     return err_set(err, ERR_INVALID, "unknown key '%.100s'", key);
 }
 
@@ -480,6 +483,7 @@ void config_print(const struct config *config, FILE *out)
                       is_live[i] ? "reload" : "restart", rows[i].key);
         value_print(&rows[i], config, out);
     }
+    owner_settings_print(&config->owners, out);
 }
 
 static bool is_wide(enum kind kind)
@@ -504,6 +508,8 @@ void config_compare(const struct config *old, const struct config *new, config_c
     for (size_t i = 0; i < ROW_COUNT; i++)
         if (!is_same(&rows[i], old, new))
             each(context, rows[i].key, is_live[i]);
+    if (!owner_settings_equal(&old->owners, &new->owners))
+        each(context, "owner", true);
 }
 
 void config_take_live(struct config *config, struct config *from)
@@ -520,6 +526,9 @@ void config_take_live(struct config *config, struct config *from)
             memcpy(to, value, is_wide(rows[i].kind) ? sizeof(uint64_t) : sizeof(uint32_t));
         }
     }
+    owner_settings_done(&config->owners);
+    config->owners = from->owners;
+    from->owners = (struct owner_settings){ .items = NULL };
 }
 
 #define DEFINE_SETTER(field, ...)                                                                  \
@@ -545,5 +554,6 @@ void config_done(struct config *config)
     for (size_t i = 0; i < ROW_COUNT; i++)
         if (is_text_kind(rows[i].kind))
             free(*(char **)field_of(&rows[i], config));
+    owner_settings_done(&config->owners);
     *config = (struct config){ 0 };
 }

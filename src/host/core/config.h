@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/options.h"
+#include "host/owner/ceiling.h"
 
 struct err;
 
@@ -57,6 +58,7 @@ struct config {
     uint64_t shutdown_timeout; /* milliseconds that --stop-all waits for tool calls */
     uint64_t template_bytes_max;
     uint64_t template_files_max;
+    struct owner_settings owners; /* keys owner.NAME.CEILING; only in the file */
 };
 
 /* Loads the defaults, then the file at path (NULL: /etc/holt/holt.conf, if it exists), then the

@@ -36,6 +36,7 @@
 #include "host/observe/metrics_internal.h"
 #include "host/observe/storage_monitor.h"
 #include "host/observe/thread_check.h"
+#include "host/owner/owner_internal.h"
 #include "host/port/thread.h"
 #include "host/process/journal.h"
 #include "host/process/service.h"
@@ -68,9 +69,23 @@ static uint32_t state_hash(const char *state)
     return hash;
 }
 
-int host_admit(struct host *host, struct err *err)
+/* Locked. */
+static int host_count(struct host *host, const struct owner_charge *charge, size_t count,
+                      struct err *err)
 {
-    bool is_full;
+    int r;
+
+    if (host->active >= host->sandboxes_max || count > host->sandboxes_max - host->active)
+        return err_refuse(err, CAUSE_MAX_SESSIONS_REACHED, "sandbox limit reached (%u)",
+                          host->sandboxes_max);
+    r = owner_table_add(host->owners, charge, count, err);
+    if (r == 0)
+        host->active += (uint32_t)count;
+    return r;
+}
+
+int host_admit(struct host *host, const struct owner_charge *charge, size_t count, struct err *err)
+{
     int r = descriptors_check_sandbox(err);
 
     if (r == 0)
@@ -82,20 +97,16 @@ int host_admit(struct host *host, struct err *err)
         return r;
     }
     lock_take(&host->lock);
-    is_full = host->active >= host->sandboxes_max;
-    if (!is_full)
-        host->active++;
+    r = host_count(host, charge, count, err);
     lock_release(&host->lock);
-    if (is_full)
-        return err_refuse(err, CAUSE_MAX_SESSIONS_REACHED, "sandbox limit reached (%u)",
-                          host->sandboxes_max);
-    return 0;
+    return r;
 }
 
-void host_count_in(struct host *host)
+void host_count_in(struct host *host, const struct owner_charge *charge)
 {
     lock_take(&host->lock);
     host->active++;
+    owner_table_count_in(host->owners, charge);
     lock_release(&host->lock);
 }
 
@@ -106,10 +117,11 @@ int host_is_open(struct host *host, struct err *err)
                : 0;
 }
 
-void host_dismiss(struct host *host)
+void host_dismiss(struct host *host, const struct owner_charge *charge)
 {
     lock_take(&host->lock);
     host->active--;
+    owner_table_subtract(host->owners, charge);
     lock_release(&host->lock);
 }
 
@@ -200,6 +212,8 @@ static int open_records(struct host *host, const struct config *config, struct e
         return err_sys(err, -errno, "open state directory '%s'", config->state);
     r = registry_open(path, &host->registry, err);
     if (r == 0)
+        r = host_load_owners(host, err);
+    if (r == 0)
         r = named_volumes_migrate(host, err);
     if (r == 0)
         r = journal_open(journal, &host->journal, err);
@@ -245,6 +259,9 @@ static struct host *host_new(const struct config *config, const struct host_exte
 
     host->default_template = xstrdup(config->template);
     (void)snprintf(host->warm_template, sizeof(host->warm_template), "%s", config->template);
+    lock_init(&host->owners_lock, LOCK_OWNERS);
+    lock_init(&host->lock, LOCK_HOST);
+    host->owners = owner_table_new();
     settings_apply(host, config);
     host->is_stop_all = config->stop_all;
     host->snapshots_prefix = xasprintf("%s-", config->snapshots_prefix);
@@ -258,7 +275,6 @@ static struct host *host_new(const struct config *config, const struct host_exte
     host->extension_data = extension ? extension->host_new() : NULL;
     host->metrics = xcalloc(1, sizeof(*host->metrics));
     host->started_ms = clock_ms();
-    lock_init(&host->lock, LOCK_HOST);
     cond_init(&host->changed);
     return host;
 }
@@ -280,6 +296,8 @@ static void host_free(struct host *host)
     (void)fd_close(host->state_fd);
     cond_destroy(&host->changed);
     lock_destroy(&host->lock);
+    lock_destroy(&host->owners_lock);
+    owner_table_free(host->owners);
     free(host->unrecorded);
     free(host->uid_slots);
     free(host->sandbox_index);

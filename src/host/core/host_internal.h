@@ -23,6 +23,8 @@ struct journal;
 struct machine;
 struct memory_guard;
 struct message_rlimit;
+struct owner_charge;
+struct owner_table;
 struct metrics;
 struct pool;
 struct ports;
@@ -104,8 +106,11 @@ struct host {
     struct recovery *recovery;
     struct audit_facts_list *facts;
 
+    struct lock owners_lock; /* held during a change of the ceilings of an owner */
+
     struct lock lock; /* protects all fields below */
     struct cond changed;
+    struct owner_table *owners;                /* what each uses, and its ceilings */
     char warm_template[TEMPLATE_NAME_MAX + 1]; /* of the last create */
     struct machine *machines;                  /* throw-aways */
     struct sandbox *sandboxes;                 /* oldest first */
@@ -138,15 +143,16 @@ void host_reap_later(struct host *host, struct machine *machine);
 /* Counts a machine out that was queued for the reaper and holds nothing any more. */
 void host_note_reaped(struct host *host);
 
-/* Counts a new sandbox; fails when the limit is reached, or when sandboxes have used up the memory
- * or the processes of the machine. */
-int host_admit(struct host *host, struct err *err);
+/* Counts `count` new sandboxes with this charge each, all or none; fails when the limit of the host
+ * or a ceiling of the owner is reached, or when sandboxes have used up the memory or the processes
+ * of the machine. */
+int host_admit(struct host *host, const struct owner_charge *charge, size_t count, struct err *err);
 
-/* Counts a sandbox that exists already, above the limit if need be. */
-void host_count_in(struct host *host);
+/* Counts a sandbox that exists already, above the limits if need be. */
+void host_count_in(struct host *host, const struct owner_charge *charge);
 
-/* Undoes host_admit or host_count_in. */
-void host_dismiss(struct host *host);
+/* Undoes host_count_in, or host_admit for one sandbox. */
+void host_dismiss(struct host *host, const struct owner_charge *charge);
 
 /* Finds the runtime of this name, or the default one (NULL); fails when it does not work here. */
 int host_find_runtime(const struct host *host, const char *name, const struct runtime_ops **ret,

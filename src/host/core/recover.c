@@ -413,9 +413,10 @@ static void sandbox_recover(struct host *host, struct sandbox_info *info)
     sandbox->info = *info;
     *info = (struct sandbox_info){ .labels = NULL };
     sandbox->info.last_active_ms = clock_wall_ms();
-    host_count_in(host);
+    sandbox_charge(sandbox);
+    host_count_in(host, &sandbox->charge);
     if (sandbox_enter_table(sandbox, &err) < 0) {
-        host_dismiss(host);
+        host_dismiss(host, &sandbox->charge);
     } else if (is_wanted || (is_creating && is_complete(sandbox))) {
         process_table_load(sandbox->process_table);
         if (is_wanted)

@@ -50,6 +50,10 @@ enum registry_statement {
     STATEMENT_PUT_OWNER,
     STATEMENT_DROP_OWNER,
     STATEMENT_GET_OWNER,
+    STATEMENT_PUT_CEILING,
+    STATEMENT_DROP_CEILING,
+    STATEMENT_DROP_CEILINGS,
+    STATEMENT_LIST_CEILINGS,
     STATEMENTS
 };
 
@@ -106,7 +110,7 @@ struct row_layout {
 };
 
 extern const struct row_layout row_sandbox, row_label, row_mount, row_snapshot, row_volume,
-    row_template, row_share;
+    row_template, row_share, row_ceiling;
 
 /* Appends "a, b, c", "?2, ?3, ?4" (first = 2) or "b = excluded.b, c = excluded.c". The last one
  * leaves out the key, the first column: setting it, even to itself, would make SQLite search all

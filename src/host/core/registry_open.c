@@ -23,7 +23,7 @@
 
 enum {
     APPLICATION_ID = 0x486f6c74,
-    SCHEMA_VERSION = 8,
+    SCHEMA_VERSION = 9,
     BUSY_MS = 2000,
     VALUE_BYTES_MAX = 64 << 10, /* far above any row of ours; rejects what others wrote */
     SQL_BYTES_MAX = 8 << 10,
@@ -181,9 +181,18 @@ static const char schema_8[] = "CREATE TABLE templates ("
                                " PRIMARY KEY (kind, object, owner)"
                                ") STRICT, WITHOUT ROWID;";
 
+/* The ceilings that were set for owners by command. */
+static const char schema_9[] = "CREATE TABLE IF NOT EXISTS ceilings ("
+                               " owner TEXT NOT NULL,"
+                               " name TEXT NOT NULL,"
+                               " value TEXT NOT NULL,"
+                               " PRIMARY KEY (owner, name)"
+                               ") STRICT, WITHOUT ROWID;";
+
 /* The steps from each version to the next. Published steps never change. */
-static const char *const schema_steps[SCHEMA_VERSION] = { schema_1, schema_2, schema_3, schema_4,
-                                                          schema_5, schema_6, schema_7, schema_8 };
+static const char *const schema_steps[SCHEMA_VERSION] = { schema_1, schema_2, schema_3,
+                                                          schema_4, schema_5, schema_6,
+                                                          schema_7, schema_8, schema_9 };
 
 /* The missing statements name every field of a struct and are generated from its layout. */
 static const char *const statement_texts[STATEMENTS] = {
@@ -235,6 +244,11 @@ static const char *const statement_texts[STATEMENTS] = {
                              " ON CONFLICT (template) DO UPDATE SET owner = excluded.owner"),
     [STATEMENT_DROP_OWNER] = "DELETE FROM template_owners WHERE template = ?1",
     [STATEMENT_GET_OWNER] = "SELECT owner FROM template_owners WHERE template = ?1",
+    [STATEMENT_PUT_CEILING] = ("INSERT INTO ceilings (owner, name, value) VALUES (?1, ?2, ?3)"
+                               " ON CONFLICT (owner, name) DO UPDATE SET value = excluded.value"),
+    [STATEMENT_DROP_CEILING] = "DELETE FROM ceilings WHERE owner = ?1 AND name = ?2",
+    [STATEMENT_DROP_CEILINGS] = "DELETE FROM ceilings WHERE owner = ?1",
+    [STATEMENT_LIST_CEILINGS] = "SELECT owner, name, value FROM ceilings ORDER BY owner, name",
     [STATEMENT_LIST_MOUNTS] =
         "SELECT path, depot, read_only FROM mounts WHERE sandbox = ?1 ORDER BY path",
 };

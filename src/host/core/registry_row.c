@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "host/core/registry_internal.h"
+#include "host/owner/ceiling_registry.h"
 #include "host/volume/named_volume.h"
 
 #define FIELD(of, type, column, member)                                                            \
@@ -72,6 +73,12 @@ static const struct row_field share_fields[] = {
     FIELD(share, ROW_TEXT, "owner", owner),
 };
 
+static const struct row_field ceiling_fields[] = {
+    FIELD(ceiling_row, ROW_TEXT, "owner", owner),
+    FIELD(ceiling_row, ROW_TEXT, "name", name),
+    FIELD(ceiling_row, ROW_TEXT, "value", value),
+};
+
 static const struct row_field snapshot_fields[] = {
     SNAPSHOT(ROW_TEXT, name),   SNAPSHOT(ROW_KIND, kind),      SNAPSHOT(ROW_U32, turn),
     SNAPSHOT(ROW_TEXT, parent), SNAPSHOT(ROW_U64, created_ms), SNAPSHOT(ROW_U64, space_used),
@@ -82,6 +89,7 @@ const struct row_layout row_volume = { "volumes", volume_fields, ARRAY_SIZE(volu
 const struct row_layout row_template = { "templates", template_fields,
                                          ARRAY_SIZE(template_fields) };
 const struct row_layout row_share = { "shares", share_fields, ARRAY_SIZE(share_fields) };
+const struct row_layout row_ceiling = { "ceilings", ceiling_fields, ARRAY_SIZE(ceiling_fields) };
 const struct row_layout row_label = { "labels", label_fields, ARRAY_SIZE(label_fields) };
 const struct row_layout row_mount = { "mounts", mount_fields, ARRAY_SIZE(mount_fields) };
 const struct row_layout row_snapshot = { "snapshots", snapshot_fields,

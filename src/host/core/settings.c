@@ -13,6 +13,7 @@
 #include "host/core/uids.h"
 #include "host/machine/pool.h"
 #include "host/observe/storage_monitor.h"
+#include "host/owner/owner_internal.h"
 #include "host/sandbox/expiry.h"
 #include "kernel/cgroup/cgroup.h"
 #include "store/store.h"
@@ -103,6 +104,9 @@ void settings_apply(struct host *host, const struct config *config)
     host->tool_cpus = config->tool_cpus;
     host->pause_drain_ms = config->pause_drain;
     host->shutdown_ms = config->shutdown_timeout;
+    lock_take(&host->lock);
+    owner_table_configure(host->owners, &config->owners);
+    lock_release(&host->lock);
 }
 
 int host_reload(struct host *host, const struct config *config, struct err *err)

@@ -8,6 +8,7 @@
 #include "host/machine/machine_internal.h"
 #include "host/machine/pool.h"
 #include "host/observe/metrics_internal.h"
+#include "host/owner/owner_internal.h"
 #include "kernel/cgroup/cgroup.h"
 #include "store/volume/volume.h"
 
@@ -122,73 +123,116 @@ static int machine_obtain(struct host *host, const struct runtime_ops *ops, cons
     return 0;
 }
 
+/* A throw-away machine that is being created. */
+struct throwaway {
+    const struct machine_spec *spec;
+    const struct runtime_ops *ops;
+    char template[TEMPLATE_NAME_MAX + 1];
+    struct sandbox_limits limits; /* within the ceilings of the owner */
+    uint64_t quota_bytes;
+    bool needs_quota;
+    struct owner_charge charge;
+};
+
 /* A default that the storage cannot enforce is none. */
-static int throwaway_set_quota(struct machine *machine, uint64_t asked_bytes, struct err *err)
+static int throwaway_set_quota(struct machine *machine, const struct throwaway *throwaway,
+                               struct err *err)
 {
-    uint64_t bytes = asked_bytes ? asked_bytes : machine->host->default_quota;
+    uint64_t bytes = throwaway->quota_bytes;
     struct err ignored;
 
     if (bytes == 0)
         return 0;
-    return asked_bytes ? volume_limit_scratch(machine->volume, bytes, err)
-                       : ((void)volume_limit_scratch(machine->volume, bytes, &ignored), 0);
+    return throwaway->needs_quota
+               ? volume_limit_scratch(machine->volume, bytes, err)
+               : ((void)volume_limit_scratch(machine->volume, bytes, &ignored), 0);
 }
 
-static int throwaway_activate(struct machine *machine, const struct machine_spec *spec,
+static int throwaway_activate(struct machine *machine, const struct throwaway *throwaway,
                               struct err *err)
 {
-    int r = machine_set_limits(machine, &spec->limits, err);
+    int r = machine_set_limits(machine, &throwaway->limits, err);
 
     if (r == 0)
-        r = throwaway_set_quota(machine, spec->quota_bytes, err);
+        r = throwaway_set_quota(machine, throwaway, err);
     if (r < 0)
         return r;
-    machine->creator = *spec->caller;
+    machine->creator = *throwaway->spec->caller;
+    machine->charge = throwaway->charge;
     machine_activate(machine);
     machine_enter_table(machine);
     return 0;
 }
 
-static int machine_create_admitted(struct host *host, const struct runtime_ops *ops,
-                                   const char *template, const struct machine_spec *spec,
+static int machine_create_admitted(struct host *host, const struct throwaway *throwaway,
                                    struct machine **ret, struct err *err)
 {
     struct machine *machine = NULL;
-    int r = machine_obtain(host, ops, template, &machine, err);
+    int r = machine_obtain(host, throwaway->ops, throwaway->template, &machine, err);
 
     if (r < 0)
         return r;
     assert(machine);
-    r = throwaway_activate(machine, spec, err);
+    r = throwaway_activate(machine, throwaway, err);
     if (r < 0) {
         machine_destroy(machine);
         machine_unref(machine);
         return r;
     }
-    host_set_warm_template(host, template);
+    host_set_warm_template(host, throwaway->template);
     *ret = machine;
+    return 0;
+}
+
+/* Computes the limits within the ceilings of the owner, and what the machine counts for it. */
+static int throwaway_fill(struct host *host, const char *runtime, struct throwaway *throwaway,
+                          struct err *err)
+{
+    const struct machine_spec *spec = throwaway->spec;
+    const char *owner = spec->caller->owner;
+    char chosen[CEILING_NAME_SIZE];
+    struct cgroup_limits limits;
+    struct ceilings ceilings;
+    int r;
+
+    host_get_ceilings(host, owner, &ceilings);
+    r = ceilings_choose_runtime(&ceilings, owner, runtime, host->default_runtime->name, chosen,
+                                err);
+    if (r == 0)
+        r = host_find_runtime(host, chosen, &throwaway->ops, err);
+    if (r == 0)
+        r = host_choose_quota(host, owner, &ceilings, spec->quota_bytes, &throwaway->quota_bytes,
+                              err);
+    if (r < 0)
+        return r;
+    throwaway->needs_quota =
+        spec->quota_bytes || ceiling_number(&ceilings, CEILING_DISK) != CEILING_UNLIMITED;
+    host_limits(host, &spec->limits, &limits);
+    throwaway->limits = (struct sandbox_limits){ limits.memory_bytes, limits.cpu_millis,
+                                                 limits.pids, spec->limits.files };
+    ceilings_fill_limits(&ceilings, &spec->limits, &throwaway->limits);
+    owner_charge_fill(owner, &throwaway->limits, throwaway->quota_bytes, &throwaway->charge);
     return 0;
 }
 
 int machine_create(struct host *host, const struct machine_spec *spec, struct machine **ret,
                    struct err *err)
 {
-    char template[TEMPLATE_NAME_MAX + 1];
-    const struct runtime_ops *ops = NULL;
+    struct throwaway throwaway = { .spec = spec };
     uint64_t began_ns = clock_ns();
     int r = machine_check_limits(&spec->limits, err);
 
     if (r == 0)
-        r = host_choose_template(host, spec->template, template, err);
+        r = host_choose_template(host, spec->template, throwaway.template, err);
     if (r == 0)
-        r = host_find_runtime(host, spec->runtime, &ops, err);
+        r = throwaway_fill(host, spec->runtime, &throwaway, err);
     if (r == 0)
-        r = host_admit(host, err);
+        r = host_admit(host, &throwaway.charge, 1, err);
     if (r < 0)
         return metrics_note(host->metrics, TIMED_RUN, began_ns, r);
-    r = machine_create_admitted(host, ops, template, spec, ret, err);
+    r = machine_create_admitted(host, &throwaway, ret, err);
     if (r < 0)
-        host_dismiss(host);
+        host_dismiss(host, &throwaway.charge);
     return metrics_note(host->metrics, TIMED_RUN, began_ns, r);
 }
 

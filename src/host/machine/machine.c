@@ -352,7 +352,7 @@ void machine_destroy(struct machine *machine)
         return;
     machine->needs_kill = runtime_guest_kill(&machine->guest) < 0;
     if (machine_leave_table(machine))
-        host_dismiss(machine->host);
+        host_dismiss(machine->host, &machine->charge);
     else
         (void)machine_ref(machine);
     host_reap_later(machine->host, machine);

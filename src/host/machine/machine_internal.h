@@ -12,6 +12,7 @@
 #include "base/lock.h"
 #include "host/machine/channel.h"
 #include "host/machine/machine.h"
+#include "host/owner/owner_internal.h"
 #include "host/port/table.h"
 #include "host/process/process.h"
 #include "host/worker/file_pool.h"
@@ -42,9 +43,10 @@ struct machine {
     char id[RUNTIME_ID_MAX];
     atomic_int refs;
     unsigned uid_slot;
-    bool has_shared_uids;  /* another machine owns the slot */
-    uint32_t limit_files;  /* descriptors of one process; 0: the daemon's default */
-    struct caller creator; /* of a throw-away; constant while it is in the table */
+    bool has_shared_uids;       /* another machine owns the slot */
+    uint32_t limit_files;       /* descriptors of one process; 0: the daemon's default */
+    struct caller creator;      /* of a throw-away; constant while it is in the table */
+    struct owner_charge charge; /* the same: what it counts for its owner */
     struct runtime_guest guest;
     struct channel channel;               /* holds a reference until its `gone` event */
     char template[TEMPLATE_NAME_MAX + 1]; /* of its volume; "" before it has one */

@@ -15,6 +15,7 @@
 #include "host/machine/machine_internal.h"
 #include "host/observe/event_internal.h"
 #include "host/observe/metrics_internal.h"
+#include "host/owner/owner_internal.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "kernel/cgroup/cgroup.h"
 #include "store/store.h"
@@ -60,12 +61,38 @@ static int spec_check(struct host *host, const struct sandbox_spec *spec, struct
     return r == 0 ? host_check_space(host, err) : r;
 }
 
-static void info_fill_times(struct sandbox_info *info, const struct sandbox_spec *spec)
+static int info_fill_times(struct sandbox_info *info, const struct sandbox_spec *spec,
+                           const struct ceilings *ceilings, struct err *err)
 {
-    info->expires_ms = spec->ttl_ms ? info->created_ms + spec->ttl_ms : 0;
+    uint64_t ttl_ms = 0;
+    int r = ceilings_limit_ttl(ceilings, spec->caller->owner, spec->ttl_ms, &ttl_ms, err);
+
+    info->expires_ms = ttl_ms ? info->created_ms + ttl_ms : 0;
     info->expire_action = spec->expire_action;
     info->idle_timeout_ms = spec->idle_timeout_ms;
     info->idle_action = spec->idle_action;
+    return r;
+}
+
+/* Fills in the runtime, the limits and the times, within the ceilings of the owner. */
+static int info_fill_limits(struct sandbox *sandbox, const struct sandbox_spec *spec,
+                            const struct ceilings *ceilings, struct err *err)
+{
+    struct host *host = sandbox->host;
+    struct sandbox_info *info = &sandbox->info;
+    const char *owner = spec->caller->owner;
+    struct cgroup_limits limits;
+    int r = ceilings_choose_runtime(ceilings, owner, spec->runtime, host->default_runtime->name,
+                                    info->runtime, err);
+
+    host_limits(host, &spec->limits, &limits);
+    info->limits =
+        (struct sandbox_limits){ limits.memory_bytes, limits.cpu_millis, limits.pids,
+                                 spec->limits.files ? spec->limits.files : host->limit_files };
+    ceilings_fill_limits(ceilings, &spec->limits, &info->limits);
+    if (r == 0)
+        r = host_choose_quota(host, owner, ceilings, spec->quota_bytes, &info->quota_bytes, err);
+    return r == 0 ? info_fill_times(info, spec, ceilings, err) : r;
 }
 
 /* Adds the labels of the caller's scope to those that were asked for. */
@@ -85,29 +112,24 @@ static int info_fill(struct sandbox *sandbox, const struct sandbox_spec *spec, s
     struct host *host = sandbox->host;
     struct sandbox_info *info = &sandbox->info;
     const struct runtime_ops *ops = NULL;
-    struct cgroup_limits limits;
+    struct ceilings ceilings;
     int r = host_choose_template(host, spec->template, info->template, err);
 
+    host_get_ceilings(host, spec->caller->owner, &ceilings);
     if (r == 0)
-        r = host_find_runtime(host, spec->runtime, &ops, err);
+        r = info_fill_limits(sandbox, spec, &ceilings, err);
+    if (r == 0)
+        r = host_find_runtime(host, info->runtime, &ops, err);
     if (r < 0)
         return r;
-    assert(ops);
-    (void)snprintf(info->runtime, sizeof(info->runtime), "%s", ops->name);
     (void)snprintf(info->owner, sizeof(info->owner), "%s", spec->caller->owner);
     (void)snprintf(info->name, sizeof(info->name), "%s", spec->name ? spec->name : "");
-    host_limits(host, &spec->limits, &limits);
-    info->limits =
-        (struct sandbox_limits){ limits.memory_bytes, limits.cpu_millis, limits.pids,
-                                 spec->limits.files ? spec->limits.files : host->limit_files };
-    info->quota_bytes = spec->quota_bytes ? spec->quota_bytes : host->default_quota;
     info->snapshots_max = spec->snapshots_max ? spec->snapshots_max : host->snapshots_max;
     info->generation = 1;
     if (spec->key) {
         (void)snprintf(info->request_key, sizeof(info->request_key), "%s", spec->key);
         (void)snprintf(info->request_digest, sizeof(info->request_digest), "%s", spec->digest);
     }
-    info_fill_times(info, spec);
     info->metadata = spec->metadata ? xstrdup(spec->metadata) : NULL;
     if (spec->mount_count > 0) {
         info->mounts = xcalloc(spec->mount_count, sizeof(*info->mounts));
@@ -117,16 +139,21 @@ static int info_fill(struct sandbox *sandbox, const struct sandbox_spec *spec, s
     return info_fill_labels(info, spec, err);
 }
 
+void sandbox_charge(struct sandbox *sandbox)
+{
+    const struct sandbox_info *info = &sandbox->info;
+
+    owner_charge_fill(info->owner, &info->limits, info->quota_bytes, &sandbox->charge);
+}
+
 int sandbox_admit(struct sandbox *sandbox, struct err *err)
 {
-    int r = host_admit(sandbox->host, err);
+    int r;
 
-    if (r < 0)
-        return r;
     sandbox->operation = OPERATION_CREATE;
     r = sandbox_enter_table(sandbox, err);
     if (r < 0) {
-        host_dismiss(sandbox->host);
+        host_dismiss(sandbox->host, &sandbox->charge);
         return r;
     }
     r = sandbox_record_later(&sandbox, 1, SANDBOX_CREATING, err);
@@ -208,8 +235,12 @@ int sandbox_finish_create(struct sandbox *sandbox, struct err *err)
 
 static int sandbox_build(struct sandbox *sandbox, struct err *err)
 {
-    int r = sandbox_admit(sandbox, err);
+    int r;
 
+    sandbox_charge(sandbox);
+    r = host_admit(sandbox->host, &sandbox->charge, 1, err);
+    if (r == 0)
+        r = sandbox_admit(sandbox, err);
     if (r < 0)
         return r;
     r = sandbox_admit_flush(sandbox->host, err);

@@ -16,6 +16,7 @@
 #include "host/core/host_internal.h"
 #include "host/observe/event_internal.h"
 #include "host/observe/metrics_internal.h"
+#include "host/owner/owner_internal.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "store/volume/volume.h"
 
@@ -45,7 +46,8 @@ static int fork_fill(struct sandbox_info *info, const struct fork_spec *spec, si
     if (spec->name && spec->count == 1)
         (void)snprintf(info->name, sizeof(info->name), "%s", spec->name);
     else if (spec->name)
-        (void)snprintf(info->name, sizeof(info->name), "%.120s-%zu", spec->name, index + 1);
+        (void)snprintf(info->name, sizeof(info->name), "%.120s-%hu", spec->name,
+                       (unsigned short)(index + 1));
     if (spec->has_ttl) {
         info->expires_ms = spec->ttl_ms ? info->created_ms + spec->ttl_ms : 0;
         info->expire_action = spec->expire_action;
@@ -147,21 +149,73 @@ static int fork_copy_original(struct sandbox *original, const char *from, struct
     return r;
 }
 
+/* Applies the ceilings of the owner: a limit that the original has is taken as asked for, its time
+ * to live only if the request sets one. */
+static int fork_limit(struct sandbox *sandbox, const struct fork_spec *spec,
+                      const struct ceilings *ceilings, struct err *err)
+{
+    struct sandbox_info *info = &sandbox->info;
+    const struct sandbox_limits inherited = info->limits;
+    uint64_t most_ms = ceiling_number(ceilings, CEILING_TTL);
+    uint64_t ttl_ms = info->expires_ms ? info->expires_ms - info->created_ms : 0;
+    char runtime[CEILING_NAME_SIZE];
+    int r;
+
+    if (!spec->has_ttl && ttl_ms > most_ms)
+        ttl_ms = most_ms;
+    ceilings_fill_limits(ceilings, &inherited, &info->limits);
+    r = ceilings_limit_ttl(ceilings, info->owner, ttl_ms, &ttl_ms, err);
+    if (r < 0)
+        return r;
+    info->expires_ms = ttl_ms ? info->created_ms + ttl_ms : 0;
+    r = ceilings_choose_runtime(ceilings, info->owner, info->runtime, info->runtime, runtime, err);
+    if (r == 0 && ceiling_number(ceilings, CEILING_DISK) != CEILING_UNLIMITED)
+        r = host_choose_quota(sandbox->host, info->owner, ceilings, info->quota_bytes,
+                              &info->quota_bytes, err);
+    return r;
+}
+
+/* Makes the forks that are to be counted; none is in a table yet. */
+static int fork_prepare_all(struct fork_batch *fork, struct sandbox *original,
+                            struct sandbox **made, struct err *err)
+{
+    struct ceilings ceilings;
+    int r = 0;
+
+    host_get_ceilings(original->host, original->info.owner, &ceilings);
+    for (size_t i = 0; r == 0 && i < fork->spec->count; i++) {
+        made[i] = fork_new(original);
+        r = fork_fill(&made[i]->info, fork->spec, i, err);
+        if (r == 0)
+            r = fork_limit(made[i], fork->spec, &ceilings, err);
+        sandbox_charge(made[i]);
+    }
+    return r;
+}
+
+/* Counts all forks at once, so that of several calls those succeed that fit as a whole. */
 static int fork_admit_all(struct fork_batch *fork, struct sandbox *original, struct err *err)
 {
-    while (fork->count < fork->spec->count) {
-        struct sandbox *sandbox = fork_new(original);
-        int r = fork_fill(&sandbox->info, fork->spec, fork->count, err);
+    struct sandbox *made[FORK_MAX] = { NULL };
+    const size_t count = fork->spec->count;
+    int r = fork_prepare_all(fork, original, made, err);
+    bool is_counted = false;
 
-        if (r == 0)
-            r = sandbox_admit(sandbox, err);
-        if (r < 0) {
-            sandbox_unref(sandbox);
-            return r;
-        }
-        fork->made[fork->count++] = sandbox;
+    if (r == 0) {
+        r = host_admit(original->host, &made[0]->charge, count, err);
+        is_counted = r == 0;
     }
-    return sandbox_admit_flush(original->host, err);
+    for (size_t i = 0; i < count && made[i]; i++) {
+        if (r == 0)
+            r = sandbox_admit(made[i], err); /* counts it out if it fails */
+        else if (is_counted)
+            host_dismiss(original->host, &made[i]->charge);
+        if (r == 0)
+            fork->made[fork->count++] = made[i];
+        else
+            sandbox_unref(made[i]);
+    }
+    return r == 0 ? sandbox_admit_flush(original->host, err) : r;
 }
 
 static int fork_make_all(struct fork_batch *fork, struct sandbox *original, const char *from,

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/lock.h"
+#include "host/owner/owner_internal.h"
 #include "host/sandbox/idle.h"
 #include "host/sandbox/sandbox.h"
 
@@ -58,6 +59,7 @@ struct sandbox {
     struct sandbox **slot; /* the pointer to this one */
     struct sandbox *next_of_word[SANDBOX_WORDS]; /* in a chain of the index */
     const struct sandbox_info *reserved; /* its mounts count as well; under the host's lock */
+    struct owner_charge charge; /* what it counts for its owner; changed by its operation only */
 
     struct lock lock; /* protects everything below */
     struct cond changed;
@@ -166,8 +168,11 @@ int sandbox_open_volume(struct sandbox *sandbox, struct volume **ret, struct err
 int sandbox_enter(const struct sandbox *sandbox, struct machine *machine,
                   struct volume_mounts *ret_old, struct err *err);
 
-/* Counts a new sandbox, adds it to the host's table and records it: all or nothing. The caller
- * calls sandbox_admit_flush before it makes the first resource. */
+/* Computes what the sandbox counts for its owner from its info, before it is counted. */
+void sandbox_charge(struct sandbox *sandbox);
+
+/* Adds a sandbox that host_admit has counted to the host's table and records it; counts it out if
+ * that fails. The caller calls sandbox_admit_flush before it makes the first resource. */
 int sandbox_admit(struct sandbox *sandbox, struct err *err);
 
 /* Waits until the records of all admitted sandboxes are on disk. So a volume without a record means

@@ -168,7 +168,7 @@ void sandbox_leave_table(struct sandbox *sandbox)
     lock_release(&host->lock);
     if (!was_there)
         return;
-    host_dismiss(host);
+    host_dismiss(host, &sandbox->charge);
     lock_take(&sandbox->lock);
     sandbox->is_gone = true;
     cond_broadcast(&sandbox->changed);

@@ -16,6 +16,7 @@
 #include "host/core/registry.h"
 #include "host/machine/machine_internal.h"
 #include "host/observe/event_internal.h"
+#include "host/owner/owner_internal.h"
 #include "host/process/table.h"
 #include "host/sandbox/mount.h"
 #include "host/sandbox/name.h"
@@ -80,8 +81,6 @@ static void limits_change(struct sandbox_limits *limits, const struct sandbox_li
 
 static void times_change(struct sandbox_info *info, const struct sandbox_change *change)
 {
-    if (change->has_ttl)
-        info->expires_ms = change->ttl_ms ? clock_wall_ms() + change->ttl_ms : 0;
     if (change->expire_action)
         info->expire_action = *change->expire_action;
     if (change->has_idle_timeout)
@@ -114,21 +113,26 @@ static int mounts_change(struct sandbox_info *info, const struct sandbox_change 
 }
 
 /* Makes the changes to a copy of the sandbox's info. */
-static int info_change(struct sandbox_info *info, const struct sandbox_change *change,
-                       struct err *err)
+static int info_change(struct host *host, struct sandbox_info *info,
+                       const struct sandbox_change *change, struct err *err)
 {
+    uint64_t ttl_ms = 0;
     int r;
 
     labels_drop(info, change);
     r = sandbox_labels_set(info, change->labels, change->label_count, err);
     if (r == 0)
         r = caller_check_labels(change->caller, info->labels, info->label_count, err);
+    if (r == 0 && change->has_ttl)
+        r = host_limit_ttl(host, info->owner, change->ttl_ms, &ttl_ms, err);
     if (r < 0)
         return r;
     if (change->name)
         (void)snprintf(info->name, sizeof(info->name), "%s", change->name);
     limits_change(&info->limits, &change->limits);
     times_change(info, change);
+    if (change->has_ttl)
+        info->expires_ms = ttl_ms ? clock_wall_ms() + ttl_ms : 0;
     return change->has_mounts ? mounts_change(info, change, err) : 0;
 }
 
@@ -137,6 +141,32 @@ static int machine_change(struct sandbox *sandbox, const struct sandbox_limits *
                           struct err *err)
 {
     return sandbox->machine ? machine_set_limits(sandbox->machine, limits, err) : 0;
+}
+
+/* Counts the new limits for the owner instead of the old ones. */
+static int charge_change(struct sandbox *sandbox, const struct sandbox_info *info,
+                         const struct owner_charge *old, struct err *err)
+{
+    struct owner_charge charge;
+    int r;
+
+    owner_charge_fill(info->owner, &info->limits, info->quota_bytes, &charge);
+    lock_take(&sandbox->host->lock);
+    r = owner_table_change(sandbox->host->owners, old, &charge, err);
+    if (r == 0)
+        sandbox->charge = charge;
+    lock_release(&sandbox->host->lock);
+    return r;
+}
+
+/* Undoes charge_change, above a ceiling if it was lowered meanwhile. */
+static void charge_restore(struct sandbox *sandbox, const struct owner_charge *old)
+{
+    lock_take(&sandbox->host->lock);
+    owner_table_count_in(sandbox->host->owners, old);
+    owner_table_subtract(sandbox->host->owners, &sandbox->charge);
+    sandbox->charge = *old;
+    lock_release(&sandbox->host->lock);
 }
 
 /* Replaces the parts of the info that a change can have; info keeps the old ones. */
@@ -174,6 +204,7 @@ static void info_commit(struct sandbox *sandbox, struct sandbox_info *info,
 static int change_record(struct sandbox *sandbox, struct sandbox_info *info,
                          const struct sandbox_change *change, struct err *err)
 {
+    const struct owner_charge old_charge = sandbox->charge;
     char old_name[SANDBOX_NAME_MAX + 1];
     struct err ignored;
     int r;
@@ -182,11 +213,14 @@ static int change_record(struct sandbox *sandbox, struct sandbox_info *info,
     r = change->name ? sandbox_rename(sandbox, change->name, err) : 0;
     if (r < 0)
         return r;
-    r = machine_change(sandbox, &info->limits, err);
+    r = charge_change(sandbox, info, &old_charge, err);
+    if (r == 0)
+        r = machine_change(sandbox, &info->limits, err);
     if (r == 0)
         r = registry_put_changed(sandbox->host->registry, info, err);
     if (r < 0) {
         (void)machine_change(sandbox, &sandbox->info.limits, &ignored);
+        charge_restore(sandbox, &old_charge);
         if (change->name)
             (void)sandbox_rename(sandbox, old_name, &ignored);
         return r;
@@ -225,7 +259,7 @@ int sandbox_update(struct sandbox *sandbox, const struct sandbox_change *change,
     lock_take(&sandbox->lock);
     sandbox_info_copy(&sandbox->info, &info);
     lock_release(&sandbox->lock);
-    r = info_change(&info, change, err);
+    r = info_change(sandbox->host, &info, change, err);
     if (r == 0)
         r = change_apply(sandbox, &info, change, err);
     if (r == 0)

@@ -321,8 +321,9 @@ static int files_adopt(struct host *host, const struct unrecorded_adoption *adop
     struct sandbox *sandbox = sandbox_new(host);
     int r = info_find(host, adoption, &sandbox->info, err);
 
+    sandbox_charge(sandbox);
     if (r == 0)
-        r = host_admit(host, err);
+        r = host_admit(host, &sandbox->charge, 1, err);
     if (r < 0) {
         sandbox_unref(sandbox);
         return r;
@@ -330,7 +331,7 @@ static int files_adopt(struct host *host, const struct unrecorded_adoption *adop
     sandbox->operation = OPERATION_CREATE; /* until it has its volume */
     r = sandbox_enter_table(sandbox, err);
     if (r < 0) {
-        host_dismiss(host);
+        host_dismiss(host, &sandbox->charge);
         sandbox_unref(sandbox);
         return r;
     }
