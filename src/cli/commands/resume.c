@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
+#include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/run/options.h"
@@ -13,6 +14,9 @@
 static const struct option_row rows[] = {
     { "tag", 0, "TEXT", "a tag of the process, for 'holt ps --tag'",
       OPTION_TEXT(struct run_options, tag) },
+    OPTION_OUTPUT,
+    OPTION_JSON,
+    OPTION_QUIET,
 };
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), &run_process_table };
@@ -39,15 +43,15 @@ static int resume_each(struct holt *holt, int count, char **ids)
     return status;
 }
 
-static int resume_with(struct holt *holt, const char *sandbox, const struct holt_command *command)
+static int resume_with(struct holt *holt, const char *sandbox, const struct holt_command *command,
+                       const struct output_options *output)
 {
     cleanup_result struct holt_process_info *process = NULL;
     struct holt_error error;
 
     if (holt_sandbox_resume_with(holt, sandbox, command, HOLT_NO_DEADLINE, &process, &error) < 0)
         return report_holt_error(&error);
-    (void)printf("%s\n", process->id);
-    return command_printed();
+    return output_id(output, process, "process", process->id);
 }
 
 static int resume_run(int argc, char **argv)
@@ -73,7 +77,7 @@ static int resume_run(int argc, char **argv)
         return report("resume: %s", err.msg);
     if (connection_open(&connection) < 0)
         return STATUS_HOLT;
-    return has_command ? resume_with(connection.holt, argv[next], &command)
+    return has_command ? resume_with(connection.holt, argv[next], &command, &options.output)
                        : resume_each(connection.holt, count - next, argv + next);
 }
 

@@ -1,29 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The commands that remove sandboxes: those that are named, or all of a kind. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/xalloc.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
+#include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/core/words.h"
 #include "holt.h"
 
 struct rm_options {
-    struct common_options common;
+    struct output_options output;
     struct words labels;
     bool wants_all;
     bool is_forced;
     bool is_dry;
+    bool *is_removed; /* for each sandbox of the list */
 };
 
 static void options_done(struct rm_options *options)
 {
     words_done(&options->labels);
+    free(options->is_removed);
 }
 
 static int set_label(void *into, const char *value, struct err *err)
@@ -44,8 +49,27 @@ static int sandbox_remove(struct holt *holt, const char *sandbox, bool is_forced
 /* Returns whether a sandbox of the list is to be removed. */
 typedef bool wanted_fn(const struct holt_sandbox *sandbox);
 
+static bool row_is_removed(const void *options, const void *result, size_t row)
+{
+    (void)result;
+    return ((const struct rm_options *)options)->is_removed[row];
+}
+
+/* Prints the sandboxes that were removed, as they were. */
+static int removed_print(const struct rm_options *options, const struct holt_sandbox_list *list)
+{
+    const struct listing listing = {
+        .result = list,
+        .field = "sandboxes",
+        .count = list->count,
+        .is_wanted = row_is_removed,
+    };
+
+    return options->output.wants_json ? listing_print(&listing, options) : command_printed();
+}
+
 /* Removes all sandboxes that have the labels and are wanted, and prints their ids. */
-static int list_remove(struct holt *holt, const struct rm_options *options, wanted_fn *is_wanted)
+static int list_remove(struct holt *holt, struct rm_options *options, wanted_fn *is_wanted)
 {
     cleanup_result struct holt_sandbox_list *list = NULL;
     struct holt_error error;
@@ -54,6 +78,7 @@ static int list_remove(struct holt *holt, const struct rm_options *options, want
     if (holt_sandbox_list(holt, (const char *const *)options->labels.items, HOLT_NO_DEADLINE, &list,
                           &error) < 0)
         return report_holt_error(&error);
+    options->is_removed = xcalloc(list->count + 1, sizeof(*options->is_removed));
     for (size_t i = 0; i < list->count; i++) {
         const struct holt_sandbox *sandbox = list->items[i];
 
@@ -62,9 +87,11 @@ static int list_remove(struct holt *holt, const struct rm_options *options, want
         if (!options->is_dry && sandbox_remove(holt, sandbox->id, true) != STATUS_OK)
             status = STATUS_HOLT;
         else
+            options->is_removed[i] = true;
+        if (options->is_removed[i] && !options->output.wants_json)
             (void)printf("%s\n", sandbox->id);
     }
-    return status == STATUS_OK ? command_printed() : status;
+    return removed_print(options, list) == STATUS_OK ? status : STATUS_HOLT;
 }
 
 /* --- rm --------------------------------------------------------------------------------------- */
@@ -75,6 +102,9 @@ static const struct option_row rm_rows[] = {
       OPTION_CALL(set_label) },
     { "force", 'f', NULL, "ignore operands that do not exist",
       OPTION_FLAG(struct rm_options, is_forced) },
+    OPTION_OUTPUT,
+    OPTION_JSON,
+    OPTION_QUIET,
     OPTION_HELP,
 };
 
@@ -125,6 +155,9 @@ static const struct option_row prune_rows[] = {
     { "dry-run", 'n', NULL, "print their ids and remove nothing",
       OPTION_FLAG(struct rm_options, is_dry) },
     { "force", 'f', NULL, "do not ask", OPTION_FLAG(struct rm_options, is_forced) },
+    OPTION_OUTPUT,
+    OPTION_JSON,
+    OPTION_QUIET,
     OPTION_HELP,
 };
 

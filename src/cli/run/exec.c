@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
+#include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/run/options.h"
@@ -31,6 +32,9 @@ static const struct option_row rows[] = {
     { "tag", 0, "TEXT", "a tag, for 'holt ps --tag'", OPTION_TEXT(struct exec_options, run.tag) },
     { "key", 0, "TEXT", "start once: a second exec with this key joins the first",
       OPTION_TEXT(struct exec_options, key) },
+    OPTION_OUTPUT,
+    OPTION_JSON,
+    OPTION_QUIET,
 };
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), &run_process_table };
@@ -52,8 +56,7 @@ static int exec_detached(const char *sandbox, struct exec_options *options, char
     if (holt_process_start(connection.holt, sandbox, &command, HOLT_NO_DEADLINE, &process, &error) <
         0)
         return report_holt_error(&error);
-    (void)printf("%s\n", process->id);
-    return command_printed();
+    return output_id(&options->run.output, process, "process", process->id);
 }
 
 static int exec_run(int argc, char **argv)
@@ -67,6 +70,8 @@ static int exec_run(int argc, char **argv)
         return status;
     if (words.command >= argc)
         return command_misused(&command_exec, "needs an ID and a COMMAND");
+    if (options.run.output.wants_json && !options.is_detached)
+        return command_misused(&command_exec, "--output needs --detach");
     request.sandbox = argv[words.id];
     request.key = options.key;
     request.has_stdin = options.is_interactive;

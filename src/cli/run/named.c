@@ -66,9 +66,29 @@ static int detached_start(struct holt *holt, const char *sandbox, const struct r
     return holt_process_launch(holt, sandbox, &service, HOLT_NO_DEADLINE, ret, error);
 }
 
-/* Prints the id of the sandbox and the address of its port, on one line. */
-static int run_detached(struct holt *holt, const char *sandbox, struct run_named *options,
-                        char **args)
+/* Prints the id of the sandbox and the address of its port on one line, or both as JSON. */
+static int detached_print(const struct output_options *output, const struct holt_sandbox *sandbox,
+                          const struct holt_process_info *process)
+{
+    const char *address = output->is_quiet ? "" : process->address;
+    size_t sandbox_len, process_len;
+    const char *sandbox_text = output_json_find(sandbox, "sandbox", &sandbox_len);
+    const char *process_text = output_json_find(process, "process", &process_len);
+    cleanup_free char *text = NULL;
+
+    if (!output->wants_json) {
+        (void)printf("%s%s%s\n", sandbox->id, *address ? " " : "", address);
+        return command_printed();
+    }
+    if (!sandbox_text || !process_text)
+        return report("cannot read the reply of the daemon");
+    text = xasprintf("{\"sandbox\":%.*s,\"process\":%.*s}", (int)sandbox_len, sandbox_text,
+                     (int)process_len, process_text);
+    return output_json_text(text);
+}
+
+static int run_detached(struct holt *holt, const struct holt_sandbox *sandbox,
+                        struct run_named *options, char **args)
 {
     cleanup_result struct holt_process_info *process = NULL;
     struct holt_command command = HOLT_INIT(holt_command);
@@ -77,12 +97,11 @@ static int run_detached(struct holt *holt, const char *sandbox, struct run_named
 
     if (run_command_set(&options->run, args, options->run.tty == TTY_ALWAYS, &command, &err) < 0)
         return report("run: %s", err.msg);
-    if (detached_start(holt, sandbox, options, &command, &process, &error) < 0) {
-        (void)holt_sandbox_destroy(holt, sandbox, HOLT_NO_DEADLINE, &ignored);
+    if (detached_start(holt, sandbox->id, options, &command, &process, &error) < 0) {
+        (void)holt_sandbox_destroy(holt, sandbox->id, HOLT_NO_DEADLINE, &ignored);
         return report_holt_error(&error);
     }
-    (void)printf("%s%s%s\n", sandbox, *process->address ? " " : "", process->address);
-    return command_printed();
+    return detached_print(&options->run.output, sandbox, process);
 }
 
 /* --- attached --------------------------------------------------------------------------------- */
@@ -153,7 +172,7 @@ int run_named(struct run_named *options, char **args)
     if (sandbox_make(connection.holt, options, &sandbox, &error) < 0)
         return report_holt_error(&error);
     if (options->is_detached)
-        return run_detached(connection.holt, sandbox->id, options, args);
+        return run_detached(connection.holt, sandbox, options, args);
     status = run_attached(connection.holt, sandbox->id, options, args);
     if (holt_sandbox_destroy(connection.holt, sandbox->id, HOLT_NO_DEADLINE, &error) < 0)
         (void)report_holt_error(&error);

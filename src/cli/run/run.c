@@ -79,6 +79,8 @@ static int run_run(int argc, char **argv)
         return status;
     if (next == argc)
         return command_misused(&command_run, "needs a COMMAND");
+    if (options.run.output.wants_json && !options.is_detached)
+        return command_misused(&command_run, "--output needs --detach");
     request.args = argv + next;
     return run_named_is_wanted(&options) ? run_named(&options, request.args) : run_follow(&request);
 }
@@ -106,7 +108,7 @@ static int set_nothing(void *into, const char *value, struct err *err)
     return 0;
 }
 
-/* The last two are for users of other tools, who type run --rm -it. */
+/* -i and --rm are for users of other tools, who type run --rm -it. */
 static const struct option_row habit_rows[] = {
     { "name", 0, "NAME", "a unique name of the sandbox", OPTION_TEXT(struct run_named, name) },
     { "volume", 'v', "NAME:PATH[:ro]",
@@ -117,6 +119,9 @@ static const struct option_row habit_rows[] = {
       OPTION_FLAG(struct run_named, is_detached) },
     { "interactive", 'i', NULL, "pass stdin on (always done)", OPTION_CALL(set_nothing) },
     { "rm", 0, NULL, "remove the sandbox at the end (always done)", OPTION_CALL(set_nothing) },
+    OPTION_OUTPUT,
+    OPTION_JSON,
+    OPTION_QUIET,
 };
 
 static const struct option_table habit_table = { habit_rows, ARRAY_SIZE(habit_rows),
