@@ -1,626 +1,721 @@
-#!/usr/bin/env python3
-"""The code interpreter of a sandbox: POST /execute runs code in a context and streams its output and results.
+#!/usr/bin/python3
+"""The code interpreter of a sandbox: the protocol of E2B in front of Jupyter kernels.
 
-It needs only the standard library. A Python context is a separate process (this file, started with
-"kernel"), so that code that hangs, exits or crashes affects nothing else. Server and kernel exchange
-JSON, one object per line, over two pipes (requests and events) that programs started by the code do
-not inherit; stdout and stderr are further pipes, which these programs inherit. A context of another
-language keeps only its directory between executions.
+A context is a kernel with a directory; it runs one cell at a time, others wait. Python and bash
+kernels are forked from a process that has imported ipykernel (forked.py); kernels of other languages
+are programs. All are driven by jupyter-client.
 
     POST   /execute                {code, context_id?, language?, env_vars?, timeout?} -> lines of JSON
     GET    /contexts               POST /contexts {language?, cwd?}
     DELETE /contexts/ID            POST /contexts/ID/restart
     GET    /health
+
+A client that goes away, or a timeout (in seconds), interrupts its cell. A kernel that does not react
+to that is killed and started again.
 """
 
+import asyncio
 import json
 import os
-import select
+import shlex
+import shutil
 import signal
-import subprocess
 import sys
-import threading
+import tempfile
 import time
 import uuid
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+sys.dont_write_bytecode, wrote_bytecode = True, sys.dont_write_bytecode
+import forked  # noqa: E402
+import bash_kernel  # noqa: E402,F401  # before the fork, for all kernels
+import display  # noqa: E402,F401
+sys.dont_write_bytecode = wrote_bytecode
 
 PORT = 49999
 BODY_MAX = 64 << 20
-HOME = os.path.expanduser("~")
-LANGUAGES = {"python": "python", "py": "python", "python3": "python", "bash": "bash", "sh": "bash",
-             "javascript": "javascript", "js": "javascript"}
-INTERPRETERS = {"bash": "bash", "javascript": "node"}
-RICH = {"text/plain": "text", "text/html": "html", "text/markdown": "markdown", "image/svg+xml": "svg",
-        "image/png": "png", "image/jpeg": "jpeg", "application/pdf": "pdf", "text/latex": "latex",
-        "application/json": "json", "application/javascript": "javascript"}
+OUTPUT_MAX = 16 << 20    # bytes of a cell that a client gets
+RESULTS_MAX = 128 << 20  # the same for its results: pictures, tables
+KEPT_MAX = 1 << 30       # bytes of a cell's output that are kept in a file
+CONTEXTS_MAX = 64
+START_SECONDS = 60
+INTERRUPT_SECONDS = 4
+ABORTED_SECONDS = 0.05
+REPLY_SECONDS = 0.002
+SILENCE_SECONDS = 60     # then a client hears that the cell still runs
+OUTPUT_DIR = "/tmp/code-interpreter"
+HERE = os.path.dirname(os.path.abspath(__file__))
+HOME = "/home/user" if os.path.isdir("/home/user") else os.path.expanduser("~")
+ALIASES = {"py": "python", "python3": "python", "sh": "bash", "js": "javascript", "ts": "typescript"}
+FORMATS = {"text/plain": "text", "text/html": "html", "text/markdown": "markdown",
+           "image/svg+xml": "svg", "image/png": "png", "image/jpeg": "jpeg",
+           "application/pdf": "pdf", "text/latex": "latex", "application/json": "json",
+           "application/javascript": "javascript", "e2b/data": "data", "e2b/chart": "chart"}
+forks = forked.register()  # before there are threads
+
+import zmq.asyncio  # noqa: E402
+from jupyter_client.kernelspec import KernelSpec, KernelSpecManager, NoSuchKernel  # noqa: E402
+from jupyter_client.manager import AsyncKernelManager  # noqa: E402
+from tornado import httpserver, web  # noqa: E402
+from tornado.iostream import StreamClosedError  # noqa: E402
+from tornado.netutil import bind_sockets  # noqa: E402
 
 
-# The kernel: runs in the process of a context.
+# The kernels.
 
 
-class Display:
-    """Converts values to results, in every format that they or an installed library support."""
+class Specs(KernelSpecManager):
+    """The kernels of this file, then those that are installed for Jupyter, by name or language."""
 
-    methods = {"_repr_html_": "html", "_repr_markdown_": "markdown", "_repr_svg_": "svg",
-               "_repr_png_": "png", "_repr_jpeg_": "jpeg", "_repr_pdf_": "pdf",
-               "_repr_latex_": "latex", "_repr_json_": "json", "_repr_javascript_": "javascript"}
-
-    @staticmethod
-    def plain(value):
-        if isinstance(value, bytes):
-            import base64
-            return base64.b64encode(value).decode()
-        return value
-
-    def bundle(self, value):
-        kinds, make = {}, getattr(type(value), "_repr_mimebundle_", None)
-        if make:
-            made = make(value)
-            made = made[0] if isinstance(made, tuple) else made
-            kinds.update({RICH[mime]: self.plain(data) for mime, data in made.items() if mime in RICH})
-        for name, kind in self.methods.items():
-            method = getattr(type(value), name, None)
-            if not method or kind in kinds:
-                continue
-            try:
-                made = method(value)
-            except Exception:  # a format that fails must not prevent the others
-                continue
-            made = made[0] if isinstance(made, tuple) else made
-            if made is not None:
-                kinds[kind] = self.plain(made)
-        return kinds
-
-    @staticmethod
-    def columns(frame):
-        """Returns the values of a pandas table by column, as JSON values."""
-        return {str(name): json.loads(frame.iloc[:, i].to_json(orient="values", date_format="iso"))
-                for i, name in enumerate(frame.columns)}
-
-    def picture(self, figure):
-        """Returns a matplotlib figure as PNG and closes it."""
-        import io
-        into = io.BytesIO()
-        figure.savefig(into, format="png", bbox_inches="tight")
-        sys.modules["matplotlib.pyplot"].close(figure)
-        return self.plain(into.getvalue())
-
-    def result(self, value, is_main):
-        kinds = self.bundle(value)
-        kinds.setdefault("text", repr(value))
-        pandas, plot = sys.modules.get("pandas"), sys.modules.get("matplotlib.pyplot")
-        if pandas and isinstance(value, pandas.DataFrame):
-            kinds["data"] = self.columns(value)
-        if plot and isinstance(value, plot.Figure):
-            kinds["png"] = self.picture(value)
-        return {"type": "result", "is_main_result": is_main, **kinds}
-
-    def figures(self):
-        """Returns the open matplotlib figures as results."""
-        plot = sys.modules.get("matplotlib.pyplot")
-        for number in plot.get_fignums() if plot else []:
-            yield self.result(plot.figure(number), False)
-
-
-class Backend:
-    """A matplotlib backend, imported on demand: draws like agg, and shows figures as results."""
-
-    name = "holt_display"
-
-    def __init__(self, show):
-        self.show = show
-
-    def find_spec(self, name, _path=None, _target=None):
-        from importlib.machinery import ModuleSpec
-        return ModuleSpec(name, self) if name == self.name else None
-
-    def create_module(self, _spec):
+    def own(self, name):
+        if name in ("python", "bash"):
+            return KernelSpec(argv=["python3", "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+                              language=name, display_name=name,
+                              metadata={"kernel_provisioner": {"provisioner_name": forked.NAME}})
+        tslab = shutil.which("tslab")
+        if name in ("javascript", "typescript") and tslab:
+            dist = os.path.join(os.path.dirname(os.path.realpath(tslab)), "../dist")
+            argv = ["node", os.path.join(HERE, "tslab.js"), os.path.normpath(dist), "kernel",
+                    "--config-path", "{connection_file}"]
+            return KernelSpec(argv=argv + ["--js"] * (name == "javascript"), language=name, display_name=name)
+        if name == "r" and os.path.isdir("/usr/lib/R/site-library/IRkernel"):
+            argv = ["R", "--slave", "-e", "IRkernel::main()", "--args", "{connection_file}"]
+            return KernelSpec(argv=argv, language=name, display_name=name)
         return None
 
-    def exec_module(self, module):
-        from matplotlib.backends import backend_agg
-        module.__dict__.update({name: each for name, each in vars(backend_agg).items() if not name.startswith("__")})
-        module.show = lambda *_, **__: self.show()
+    def get_kernel_spec(self, kernel_name):  # KernelManager calls "python" by its older name
+        return self.own("python" if kernel_name == "python3" else kernel_name) or \
+            super().get_kernel_spec(kernel_name)
+
+    def languages(self):
+        names = [each for each in ("python", "javascript", "typescript", "bash", "r") if self.own(each)]
+        return names + [each for each in self.find_kernel_specs() if each not in names + ["python3"]]
 
 
-class Python:
-    """A namespace that runs one cell after the other; the value of the last expression is the result."""
+class Variables:
+    """Code that sets variables of the environment for one cell, in the language of the kernel."""
 
-    def __init__(self, emit):
-        import linecache
-        import types
-        self.emit, self.count, self.display, self.lines = emit, 0, Display(), linecache
-        module = types.ModuleType("__main__")
-        sys.modules["__main__"] = module
-        self.names = module.__dict__
-        self.names.update(__builtins__=__builtins__, display=self.show)
-        sys.meta_path.append(Backend(self.show_figures))
-        os.environ.setdefault("MPLBACKEND", "module://" + Backend.name)
+    setters = {
+        "python": lambda name, value: f"__import__('os').environ[{name!r}] = {value!r}",
+        "javascript": lambda name, value: f"process.env[{json.dumps(name)}] = {json.dumps(value)}",
+        "r": lambda name, value: f"Sys.setenv({json.dumps(name)} = {json.dumps(value)})",
+        "bash": lambda name, value: f"export {name}={shlex.quote(value)}",
+    }
+    removers = {
+        "python": lambda name: f"__import__('os').environ.pop({name!r}, None)",
+        "javascript": lambda name: f"delete process.env[{json.dumps(name)}]",
+        "r": lambda name: f"Sys.unsetenv({json.dumps(name)})",
+        "bash": lambda name: f"unset {name}",
+    }
 
-    def show(self, *values):
-        for value in values:
-            self.emit(self.display.result(value, False))
+    def __init__(self, language, values):
+        self.language = "javascript" if language == "typescript" else language
+        self.values = values
 
-    def show_figures(self):
-        for figure in self.display.figures():
-            self.emit(figure)
+    def code_to_set(self):
+        make = self.setters.get(self.language)
+        return "\n".join(make(*each) for each in self.values.items()) if make else ""
 
-    def compile(self, code, name):
-        import ast
-        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        tree = ast.parse(code, name)
-        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        if last and code.rstrip().endswith(";"):
-            tree.body.append(last)
-            last = None
-        body = compile(tree, name, "exec", flags, True)
-        return body, last and compile(ast.Expression(last.value), name, "eval", flags, True)
+    def code_to_reset(self):
+        """Gives each variable the value that it has in the sandbox, or removes it."""
+        if self.language not in self.setters:
+            return ""
+        return "\n".join(self.setters[self.language](name, os.environ[name]) if name in os.environ
+                         else self.removers[self.language](name) for name in self.values)
 
-    def evaluate(self, code):
-        import inspect
-        value = eval(code, self.names)  # pylint: disable=eval-used
-        if code.co_flags & inspect.CO_COROUTINE:
-            import asyncio
-            value = asyncio.run(value)
-        return value
 
-    def shell(self, code):
-        """Rewrites lines that start with ! (shell commands) or % (pip, cd) to Python."""
-        lines = []
-        for line in code.split("\n"):
-            word = line.lstrip()
-            indent = line[:len(line) - len(word)]
-            if word.startswith(("%pip ", "!")):
-                command = "python3 -m " + word[1:] if word[0] == "%" else word[1:]
-                line = f"{indent}__import__('subprocess').run({command!r}, shell=True)"
-                line += ";" if not indent else ""
-            elif word.startswith("%cd "):
-                line = f"{indent}__import__('os').chdir({word[4:].strip()!r})"
-            lines.append(line)
-        return "\n".join(lines)
+def oom_kills():
+    """Returns how many processes the kernel of the host has killed for memory, or None."""
+    try:
+        with open("/proc/vmstat", encoding="ascii") as file:
+            return next((int(line.split()[1]) for line in file if line.startswith("oom_kill ")), None)
+    except (OSError, ValueError):
+        return None
 
-    def run(self, code):
-        self.count += 1
-        self.emit({"type": "number_of_executions", "execution_count": self.count})
-        name = f"<cell {self.count}>"
-        try:
+
+class Kernel:
+    """A running kernel: its process, its channels, and the cell that gets its messages."""
+
+    specs = Specs()
+    zmq_context = zmq.asyncio.Context()
+    zmq_context.setsockopt(zmq.RCVHWM, 0)  # a full queue would drop messages
+
+    def __init__(self, language, cwd):
+        self.language, self.cwd = language, cwd
+        self.manager = self.client = self.reader = self.watcher = None
+        self.cell, self.is_ready = None, asyncio.Event()
+        self.cause, self.is_told = None, False  # of its end; whether a client has heard it
+
+    async def start(self):
+        self.oom_kills = oom_kills()
+        is_forked = self.language in ("python", "bash")
+        self.manager = AsyncKernelManager(
+            kernel_name=self.language, kernel_spec_manager=self.specs, context=self.zmq_context,
+            connection_file=os.path.join(runtime_dir, uuid.uuid4().hex + ".json"),
+            transport="ipc" if is_forked else "tcp")
+        if is_forked:
+            self.manager.ip = self.manager.connection_file[:-5]
+        await self.manager.start_kernel(cwd=self.cwd, env=dict(os.environ), **quiet(is_forked))
+        self.client = self.manager.client()
+        self.client.start_channels(stdin=False, hb=False)
+        self.watcher = asyncio.ensure_future(self.watch())
+        self.reader = asyncio.ensure_future(self.read())
+        self.reader.add_done_callback(self.reader_ended)
+        await asyncio.wait_for(self.wait_ready(), START_SECONDS)
+
+    async def wait_ready(self):
+        """Asks until the kernel answers on both channels: a subscription takes a moment."""
+        while not self.is_ready.is_set():
+            if self.watcher.done():
+                raise Refusal(500, f"the kernel of '{self.language}' ended when it started")
+            self.client.kernel_info()
             try:
-                body, last = self.compile(code, name)
-            except SyntaxError:
-                code = self.shell(code)
-                body, last = self.compile(code, name)
-            self.lines.cache[name] = (len(code), None, code.splitlines(True), name)
-            self.evaluate(body)
-            value = self.evaluate(last) if last else None
-            if value is not None:
-                self.names["_"] = value
-                self.emit(self.display.result(value, True))
-            self.show_figures()
-        except BaseException as error:  # also SystemExit and KeyboardInterrupt: the context continues
-            self.fail(error, name)
+                await asyncio.wait_for(self.is_ready.wait(), 0.05)
+            except asyncio.TimeoutError:
+                pass
 
-    def fail(self, error, name):
-        import traceback
-        told = error.__traceback__
-        while told and told.tb_frame.f_code.co_filename == __file__:
-            told = told.tb_next
-        if isinstance(error, SyntaxError) and error.filename == name:  # the code did not run
-            text = "".join(traceback.format_exception_only(type(error), error))
-        else:
-            text = "".join(traceback.format_exception(type(error), error, told))
-        self.emit({"type": "error", "name": type(error).__name__, "value": str(error),
-                   "traceback": text})
+    async def read(self):
+        """Passes messages about the cell that runs to it; output of earlier cells is dropped."""
+        while True:
+            message = self.parse(await self.client.iopub_channel.socket.recv_multipart())
+            self.is_ready.set()
+            if message and self.cell and message["parent_header"].get("msg_id") == self.cell.id:
+                self.cell.take(message["msg_type"], message["content"])
+                if self.cell.is_idle:
+                    self.take_replies()
+                    if not self.cell.is_over:
+                        asyncio.ensure_future(self.wait_reply(self.cell))
 
+    def reader_ended(self, task):
+        """A cell whose messages are not read would never end."""
+        if not task.cancelled() and self.is_alive():
+            self.cause = f"the kernel was ended after an error of the server ({task.exception()!r})"
+            asyncio.ensure_future(self.manager.provisioner.kill())
 
-def kernel_main(requests_fd, events_fd):
-    os.set_inheritable(requests_fd, False)
-    os.set_inheritable(events_fd, False)
-    requests, events = os.fdopen(requests_fd, "r"), os.fdopen(events_fd, "w")
-    lock = threading.Lock()
-
-    def emit(event):
-        sys.stdout.flush()
-        sys.stderr.flush()
-        with lock:
-            events.write(json.dumps(event, default=repr) + "\n")
-            events.flush()
-
-    python = Python(emit)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    for line in requests:
+    def parse(self, parts):
+        """Returns a message, or None for one that the kernel has not signed."""
+        session = self.client.session
         try:
-            request = json.loads(line)
-            before = dict(os.environ)
-            os.environ.update(request.get("env_vars") or {})
-            python.run(request["code"])
-            for name in request.get("env_vars") or {}:
-                if name in before:
-                    os.environ[name] = before[name]
-                else:
-                    os.environ.pop(name, None)
-            emit({"type": "end_of_execution"})
-        except KeyboardInterrupt:  # it arrived after the end of the code
-            emit({"type": "end_of_execution"})
+            return session.deserialize(session.feed_identities(parts)[1])
+        except ValueError:
+            return None
+
+    def take_replies(self):
+        """Reads the replies that are there. It polls, because zmq.asyncio can miss the event for a
+        reply when a request is sent at that moment."""
+        socket = self.client.shell_channel.socket
+        while True:
+            received = socket.recv_multipart(flags=zmq.NOBLOCK)  # a future that is done
+            if received.exception():
+                return
+            message = self.parse(received.result())
+            if message and self.cell and message["parent_header"].get("msg_id") == self.cell.id:
+                self.cell.take_reply(message["content"])
+
+    async def wait_reply(self, cell):
+        """Waits for the reply to a cell of a kernel that does not announce its cells."""
+        while self.cell is cell and cell.reply is None and self.is_alive():
+            self.take_replies()
+            await asyncio.sleep(REPLY_SECONDS)
+
+    async def watch(self):
+        """Waits for the end of the process."""
+        process = self.manager.provisioner.process
+        if hasattr(process, "ended"):
+            status = await asyncio.shield(process.ended)
+        else:
+            while process.poll() is None:
+                await asyncio.sleep(0.1)
+            status = process.returncode
+        self.cause = self.cause or self.explain(status)
+        if self.cell:
+            self.cell.put(("died", self.cause))
+
+    def explain(self, status):
+        if status == -signal.SIGKILL and self.oom_kills is not None and oom_kills() > self.oom_kills:
+            return "the kernel was killed because the sandbox reached its memory limit; its variables are lost"
+        how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+        return f"the kernel {how}; its variables are lost"
+
+    def is_alive(self):
+        return bool(self.watcher) and not self.watcher.done()
+
+    def execute(self, cell, code, silent):
+        self.cell, cell.is_idle, cell.is_over, cell.reply = cell, False, False, None
+        cell.id = self.client.execute(code, silent=silent, store_history=not silent,
+                                      allow_stdin=False, stop_on_error=False)
+
+    async def interrupt(self):
+        if self.is_alive():
+            await self.manager.interrupt_kernel()
+
+    async def stop(self, cause):
+        """Kills the process and its children, and tells the cell that runs why."""
+        self.cause = self.cause or cause
+        if not self.manager:
+            return
+        pid = self.manager.provisioner and self.manager.provisioner.pid
+        try:
+            await self.manager.shutdown_kernel(now=True)
+        except (ProcessLookupError, RuntimeError):
+            pass
+        if pid and self.watcher:
+            await self.watcher
+        if self.reader:
+            self.reader.cancel()
+        if self.client:
+            self.client.stop_channels()
+        self.manager.cleanup_connection_file()
+        self.manager.cleanup_ipc_files()
+
+
+def quiet(is_forked):
+    """A program as a kernel writes nothing to the log of the server, and starts its own group."""
+    return {} if is_forked else {"stdout": log, "stderr": log}
+
+
+# The cells.
+
+
+class Cell:
+    """One execution: turns the messages of the kernel into events for the client, in order."""
+
+    def __init__(self, name):
+        self.id, self.name, self.queue = None, name, asyncio.Queue()
+        self.output_bytes = self.result_bytes = self.kept_bytes = 0
+        self.file, self.reply = None, None
+        self.has_count = self.has_failed = self.is_idle = self.is_over = False
+
+    def put(self, item):
+        self.queue.put_nowait(item)
+
+    def take(self, kind, content):
+        if kind == "stream":
+            self.add_output(content["name"], content["text"])
+        elif kind == "execute_input":
+            self.add_count(content["execution_count"])
+        elif kind in ("execute_result", "display_data"):
+            self.add_result(content["data"], kind == "execute_result")
+        elif kind == "error":
+            self.fail(content["ename"], content["evalue"], "".join(content["traceback"]))
+        elif kind == "status" and content["execution_state"] == "idle":
+            self.is_idle = True
+            self.end()
+
+    def take_reply(self, content):
+        self.reply = content
+        self.end()
+
+    def end(self):
+        """Ends a cell when its kernel is idle. What a reply says, most kernels have said before; some
+        do not announce their cells (execute_input), and have the count and errors only there."""
+        if not self.is_idle or self.is_over or (self.reply is None and not self.has_count):
+            return
+        self.is_over = True
+        if not self.has_count and self.reply["status"].startswith("abort"):
+            self.put(("aborted", None))
+            return
+        if not self.has_count and self.reply["status"] == "error":
+            self.fail(self.reply.get("ename", "Error"), self.reply.get("evalue", "the cell has failed"),
+                      "".join(self.reply.get("traceback", [])))
+        self.add_count((self.reply or {}).get("execution_count"))
+        self.finish()
+        self.put(("idle", None))
+
+    def add_count(self, count):
+        if count is not None and not self.has_count:
+            self.has_count = True
+            self.event({"type": "number_of_executions", "execution_count": count})
+
+    def fail(self, name, value, traceback):
+        if not self.has_failed:
+            self.has_failed = True
+            self.event(error(name, value, traceback))
+
+    def event(self, event):
+        self.put(("event", event))
+
+    def add_output(self, stream, text):
+        size = len(text)
+        if self.output_bytes + size <= OUTPUT_MAX and not self.file:
+            self.output_bytes += size
+            self.event({"type": stream, "text": text, "timestamp": time.time_ns()})
+            return
+        room = max(0, OUTPUT_MAX - self.output_bytes) if not self.file else 0
+        if room:
+            self.output_bytes += room
+            self.event({"type": stream, "text": text[:room], "timestamp": time.time_ns()})
+        self.keep(text[room:])
+
+    def keep(self, text):
+        """Writes output that the client does not get to a file."""
+        if not self.file:
+            os.makedirs(OUTPUT_DIR, exist_ok=True)
+            self.file = open(os.path.join(OUTPUT_DIR, self.name + ".txt"), "wb")
+        data = text.encode("utf-8", "replace")
+        self.kept_bytes += len(data)
+        if self.kept_bytes <= KEPT_MAX:
+            try:
+                self.file.write(data)
+            except OSError:  # the disk is full
+                self.kept_bytes = KEPT_MAX + 1
+
+    def finish(self):
+        if not self.file:
+            return
+        try:
+            self.file.close()
+        except OSError:
+            self.kept_bytes = KEPT_MAX + 1
+        rest = "the rest" if self.kept_bytes <= KEPT_MAX else "a part of the rest"
+        self.event({"type": "stderr", "timestamp": time.time_ns(),
+                    "text": f"\n[the output was cut after {OUTPUT_MAX} bytes; {rest} is in {self.file.name}]\n"})
+
+    def add_result(self, data, is_main):
+        if "application/vnd.holt.error" in data:
+            self.fail(**data["application/vnd.holt.error"])
+            return
+        is_main = data.pop("application/vnd.holt.value", False) or is_main
+        result = {"type": "result", "is_main_result": is_main}
+        extra = {kind: value for kind, value in data.items() if kind not in FORMATS}
+        result.update({FORMATS[kind]: value for kind, value in data.items()
+                       if kind in FORMATS and value not in (None, {})})
+        text = result.get("text")
+        if isinstance(text, str) and len(text) > 1 and text[0] == text[-1] == "'":
+            result["text"] = text[1:-1]  # as E2B does
+        if extra:
+            result["extra"] = extra
+        size = sum(len(each) for each in data.values() if isinstance(each, str))
+        self.result_bytes += size
+        if self.result_bytes > RESULTS_MAX:
+            result = {"type": "result", "is_main_result": is_main,
+                      "text": f"[a result of {size} bytes was left out: the cell has too many]"}
+        self.event(result)
+
+
+def error(name, value, traceback=None):
+    return {"type": "error", "name": name, "value": value,
+            "traceback": f"{name}: {value}" if traceback is None else traceback}
+
+
+class Context:
+    """A kernel that can be replaced, and the queue of cells for it."""
+
+    def __init__(self, language, cwd):
+        self.id, self.language, self.cwd = str(uuid.uuid4()), language, cwd
+        self.lock, self.cells, self.is_removed = asyncio.Lock(), 0, False
+        self.kernel, self.starting, self.notice = None, None, None
+
+    def describe(self):
+        return {"id": self.id, "language": self.language, "cwd": self.cwd}
+
+    async def ready(self):
+        """Returns a running kernel; callers that come meanwhile wait for the same start."""
+        if self.kernel and self.kernel.is_alive() and not self.starting:
+            return self.kernel
+        if not self.starting:
+            self.starting = asyncio.ensure_future(self.start())
+            self.starting.add_done_callback(self.started)
+        return await asyncio.shield(self.starting)
+
+    def started(self, task):
+        self.starting = None
+        if not task.cancelled():
+            task.exception()
+
+    async def start(self):
+        if self.kernel:
+            if not self.kernel.is_told:
+                self.notice = self.kernel.cause
+            await self.kernel.stop(self.kernel.cause)
+        kernel = self.kernel = Kernel(self.language, self.cwd)
+        try:
+            await kernel.start()
+        except BaseException:
+            await kernel.stop("it did not start")
+            self.kernel = None
+            raise
+        return kernel
+
+    async def end(self, cause):
+        """Ends the kernel, and with it the cell that runs."""
+        if self.starting:
+            await asyncio.wait([self.starting])
+        kernel = self.kernel
+        if kernel:
+            await kernel.stop(cause)
+
+    async def restart(self):
+        await self.end("the context was restarted")
+        async with self.lock:
+            self.kernel, self.notice = None, None
+            await self.ready()
+
+    async def run(self, request, send, gone):
+        """Runs one cell, unless the client goes away while others run."""
+        taking = asyncio.ensure_future(self.lock.acquire())
+        await asyncio.wait([taking, gone], return_when=asyncio.FIRST_COMPLETED)
+        if not taking.done():
+            taking.cancel()
+            return
+        try:
+            if not gone.done() and not self.is_removed:
+                await self.run_cell(request, send, gone)
+        finally:
+            self.lock.release()
+
+    async def run_cell(self, request, send, gone):
+        kernel = await self.ready()
+        self.cells += 1
+        if self.notice:
+            notice, self.notice = self.notice, None
+            await send({"type": "stderr", "text": f"[{notice}]\n", "timestamp": time.time_ns()})
+        variables = Variables(self.language, request.get("env_vars") or {})
+        if variables.values:
+            await self.run_silently(kernel, variables.code_to_set())
+        cell = Cell(f"{self.id}-{self.cells}")
+        gone.add_done_callback(lambda _: cell.put(("gone", None)))
+        kernel.execute(cell, request["code"], False)
+        await self.follow(kernel, cell, send, request)
+        if variables.values and kernel.is_alive():
+            await self.run_silently(kernel, variables.code_to_reset())
+        kernel.cell = None
+
+    async def run_silently(self, kernel, code):
+        cell = Cell("silent")
+        kernel.execute(cell, code, True)
+        while (await cell.queue.get())[0] not in ("idle", "died", "aborted"):
+            pass
+
+    async def follow(self, kernel, cell, send, request):
+        """Sends the events of a cell until it ends, is interrupted or its kernel dies."""
+        code, timeout = request["code"], request.get("timeout")
+        until = time.monotonic() + timeout if timeout else None
+        while True:
+            left = SILENCE_SECONDS if until is None else min(SILENCE_SECONDS, max(0, until - time.monotonic()))
+            try:
+                kind, value = cell.queue.get_nowait() if cell.queue.qsize() else \
+                    await asyncio.wait_for(cell.queue.get(), left)
+            except asyncio.TimeoutError:
+                kind, value = "silence", {"type": "keepalive"}
+            if until is not None and time.monotonic() >= until and kind != "idle":
+                await send(error("TimeoutError", await self.break_off(kernel, cell, timeout)))
+                return
+            if kind == "idle":
+                return
+            if kind == "aborted":  # some kernels refuse code for a moment after an error
+                await asyncio.sleep(ABORTED_SECONDS)
+                kernel.execute(cell, code, False)
+                continue
+            if kind == "gone":
+                await self.break_off(kernel, cell, None)
+                return
+            if kind == "died":
+                cell.finish()
+                while cell.queue.qsize():
+                    await send(cell.queue.get_nowait()[1])
+                kernel.is_told = True
+                await send(error("ContextRestarting", value))
+                return
+            await send(value)
+
+    async def break_off(self, kernel, cell, timeout):
+        """Interrupts a cell; kills the kernel if that has no effect. Returns what was done."""
+        cause = f"the cell ran longer than {timeout} s" if timeout else "the client of the cell went away"
+        await kernel.interrupt()
+        until = time.monotonic() + INTERRUPT_SECONDS
+        while time.monotonic() < until:
+            try:
+                kind, _ = await asyncio.wait_for(cell.queue.get(), until - time.monotonic())
+            except asyncio.TimeoutError:
+                break
+            if kind == "idle":
+                return f"{cause} and was interrupted"
+            if kind == "died":
+                break
+        lost = f"{cause} and did not react to an interrupt: the kernel was restarted, its variables are lost"
+        await kernel.stop(lost)
+        self.notice, self.kernel = None if timeout else lost, None
+        asyncio.ensure_future(self.ready())
+        return lost
 
 
 # The server.
 
 
-class Context:
-    """A kernel with a lock: one execution at a time, others wait."""
+class Refusal(Exception):
+    """An answer other than 200."""
 
-    def __init__(self, language, cwd):
-        self.id, self.language, self.cwd = uuid.uuid4().hex, language, cwd
-        self.lock, self.count = threading.Lock(), 0
-        self.process = self.requests = self.events = None
-        if language == "python":
-            self.start()
-
-    def start(self):
-        ask, answer = os.pipe(), os.pipe()
-        self.process = subprocess.Popen(
-            [sys.executable, "-u", os.path.abspath(__file__), "kernel", str(ask[0]), str(answer[1])],
-            cwd=self.cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            start_new_session=True, pass_fds=(ask[0], answer[1]))
-        os.close(ask[0])
-        os.close(answer[1])
-        self.requests, self.events = ask[1], answer[0]
-
-    def kill(self):
-        """Kills the process; the thread that reads its output cleans up."""
-        process = self.process
-        try:
-            if process:
-                os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-
-    def stop(self):
-        self.kill()
-        process, self.process = self.process, None
-        if not process:
-            return
-        process.wait()
-        for fd in (self.requests, self.events):
-            if fd is not None:
-                os.close(fd)
-        self.requests = self.events = None
-        process.stdout.close()
-        process.stderr.close()
-
-    def remove(self):
-        self.kill()
-        with self.lock:
-            self.stop()
-
-    def restart(self):
-        self.kill()
-        with self.lock:
-            self.stop()
-            self.count = 0
-            if self.language == "python":
-                self.start()
-
-    def describe(self):
-        return {"id": self.id, "language": self.language, "cwd": self.cwd}
-
-    def run(self, request, send):
-        with self.lock:
-            if self.language == "python":
-                self.run_kernel(request, send)
-            else:
-                self.run_program(request, send)
-
-    def run_program(self, request, send):
-        self.count += 1
-        send({"type": "number_of_executions", "execution_count": self.count})
-        program = INTERPRETERS[self.language]
-        flag = "-c" if program == "bash" else "-e"
-        try:
-            self.process = process = subprocess.Popen(
-                [program, flag, request["code"]], cwd=self.cwd, stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-                env={**os.environ, **(request.get("env_vars") or {})})
-        except FileNotFoundError:
-            send({"type": "error", "name": "InterpreterNotFound", "traceback": "",
-                  "value": f"'{program}' is not installed in this sandbox"})
-        else:
-            Pump(self, process, send).until_closed(request.get("timeout"))
-            status = process.wait()
-            if status:
-                send({"type": "error", "name": "ExitCode", "value": str(status),
-                      "traceback": f"the program ended with status {status}"})
-            self.stop()
-        send({"type": "end_of_execution"})
-
-    def run_kernel(self, request, send):
-        if not self.process:
-            self.start()
-        line = json.dumps({"code": request["code"], "env_vars": request.get("env_vars")}) + "\n"
-        pump = Pump(self, self.process, send)
-        threading.Thread(target=self.ask, args=(self.requests, line.encode()), daemon=True).start()
-        if not pump.until_end(request.get("timeout")):
-            self.stop()
-            self.start()
-
-    @staticmethod
-    def ask(fd, data):
-        try:
-            while data:
-                data = data[os.write(fd, data):]
-        except OSError:
-            pass  # the kernel has ended; the thread that reads its events handles that
-
-
-class Pump:
-    """Sends the output of a process and its events to the client, in order."""
-
-    def __init__(self, context, process, send):
-        import codecs
-        self.context, self.process, self.send = context, process, send
-        self.rest, self.is_over = b"", False
-        self.streams = {process.stdout.fileno(): "stdout", process.stderr.fileno(): "stderr"}
-        self.decoders = {fd: codecs.getincrementaldecoder("utf-8")("replace") for fd in self.streams}
-
-    def text(self, fd, is_last=False):
-        data = b"" if is_last else os.read(fd, 65536)
-        text = self.decoders[fd].decode(data, is_last)
-        if text:
-            self.send({"type": self.streams[fd], "text": text, "timestamp": time.time_ns()})
-        return data
-
-    def drain(self):
-        """Sends output that was written before an event ahead of it."""
-        while True:
-            ready = select.select(list(self.streams), [], [], 0)[0]
-            if not any([self.text(fd) for fd in ready]):
-                return
-
-    def event(self, line):
-        self.drain()
-        event = json.loads(line)
-        self.is_over = event["type"] == "end_of_execution"
-        self.send(event)
-
-    def events(self, fd):
-        data = os.read(fd, 65536)
-        *lines, self.rest = (self.rest + data).split(b"\n")
-        for line in lines:
-            self.event(line)
-        return data
-
-    def until_end(self, timeout):
-        """Returns True if the kernel finished the execution, False if it has ended or timed out."""
-        until = time.monotonic() + timeout if timeout else None
-        events, streams = self.context.events, list(self.streams)
-        while not self.is_over:  # streams precede events in the list: see drain
-            left = max(0, until - time.monotonic()) if until else None
-            ready = select.select([*streams, events], [], [], left)[0]
-            if not ready:
-                self.fail("TimeoutError", f"the execution took longer than {timeout} s")
-                return False
-            for fd in ready:
-                if fd != events:
-                    if not self.text(fd):
-                        streams.remove(fd)
-                elif not self.events(fd):
-                    self.fail("KernelDied", f"the interpreter has ended ({self.process.wait()})")
-                    return False
-        return True
-
-    def until_closed(self, timeout):
-        until = time.monotonic() + timeout if timeout else None
-        streams = list(self.streams)
-        while streams:
-            left = max(0, until - time.monotonic()) if until else None
-            ready = select.select(streams, [], [], left)[0]
-            if not ready:
-                os.killpg(self.process.pid, signal.SIGKILL)
-                until = None
-            for fd in ready:
-                if not self.text(fd):
-                    self.text(fd, True)
-                    streams.remove(fd)
-
-    def fail(self, name, value):
-        self.drain()
-        self.send({"type": "error", "name": name, "value": value, "traceback": f"{name}: {value}"})
-        self.send({"type": "end_of_execution"})
+    def __init__(self, status, text):
+        super().__init__(text)
+        self.status = status
 
 
 class Contexts:
     """All contexts; code without a context runs in the first one of its language."""
 
     def __init__(self):
-        self.lock, self.by_id, self.default = threading.Lock(), {}, {}
+        self.by_id, self.default = {}, {}
 
-    def make(self, language, cwd):
+    def make(self, language, cwd=HOME):
+        language = ALIASES.get(language.lower().strip(), language.lower().strip())
+        try:
+            Kernel.specs.get_kernel_spec(language)
+        except NoSuchKernel:
+            names = ", ".join(Kernel.specs.languages())
+            raise Refusal(400, f"no kernel for '{language}' in this sandbox (there are {names})") from None
+        if len(self.by_id) >= CONTEXTS_MAX:
+            raise Refusal(429, f"limit of {CONTEXTS_MAX} contexts reached: remove one")
+        if not os.access(cwd, os.X_OK) or not os.path.isdir(cwd):
+            raise Refusal(400, f"the directory '{cwd}' does not exist or cannot be entered")
         context = Context(language, cwd)
-        with self.lock:
-            self.by_id[context.id] = context
+        self.by_id[context.id] = context
         return context
 
     def of_language(self, language):
-        with self.lock:
-            context = self.default.get(language)
-            if not context:
-                context = self.default[language] = Context(language, HOME)
-                self.by_id[context.id] = context
-            return context
+        language = ALIASES.get(language.lower().strip(), language.lower().strip())
+        if language not in self.default:
+            self.default[language] = self.make(language)
+        return self.default[language]
 
     def find(self, name):
-        with self.lock:
-            return self.by_id.get(name)
+        if name not in self.by_id:
+            raise Refusal(404, f"Context {name} not found")
+        return self.by_id[name]
 
-    def list(self):
-        with self.lock:
-            return [context.describe() for context in self.by_id.values()]
-
-    def remove(self, name):
-        with self.lock:
-            context = self.by_id.pop(name, None)
-            if context and self.default.get(context.language) is context:
-                del self.default[context.language]
-        if context:
-            context.remove()
-        return context
+    async def remove(self, name):
+        context = self.find(name)
+        del self.by_id[name]
+        if self.default.get(context.language) is context:
+            del self.default[context.language]
+        context.is_removed = True
+        await context.end("the context was removed")
 
 
-class Refusal(Exception):
-    def __init__(self, status, text):
-        super().__init__(text)
-        self.status = status
+contexts = Contexts()
 
 
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    contexts = Contexts()
+class Handler(web.RequestHandler):
+    """Common parts: JSON in, refusals as text."""
 
-    def log_message(self, *words):  # no log
-        pass
+    SUPPORTED_METHODS = ("GET", "POST", "DELETE")
 
-    def body(self):
-        if "chunked" in self.headers.get("Transfer-Encoding", ""):
-            data = self.chunked()
-        else:
-            length = int(self.headers.get("Content-Length") or 0)
-            if length > BODY_MAX:
-                raise Refusal(413, "the request is too large")
-            data = self.rfile.read(length)
+    def prepare(self):
+        self.gone = asyncio.get_running_loop().create_future()
+
+    def on_connection_close(self):
+        if not self.gone.done():
+            self.gone.set_result(None)
+
+    def fields(self, **kinds):
         try:
-            request = json.loads(data or b"{}")
+            request = json.loads(self.request.body or b"{}")
         except ValueError:
             raise Refusal(400, "the request is not JSON") from None
         if not isinstance(request, dict):
             raise Refusal(400, "the request is not an object")
-        return request
+        for name, kind in kinds.items():
+            if request.get(name) is not None and not isinstance(request[name], kind):
+                raise Refusal(400, f"'{name}' is of the wrong type")
+        return {name: value for name, value in request.items() if value is not None}
 
-    def chunked(self):
-        data = b""
-        while True:
-            size = int(self.rfile.readline(64).split(b";")[0], 16)
-            if len(data) + size > BODY_MAX:
-                raise Refusal(413, "the request is too large")
-            data += self.rfile.read(size)
-            self.rfile.readline(64)
-            if size == 0:
-                return data
+    def write_error(self, status_code, **kwargs):
+        refusal = kwargs.get("exc_info", (None, None))[1]
+        if isinstance(refusal, Refusal):
+            self.set_status(refusal.status)
+        self.set_header("Content-Type", "text/plain")
+        self.finish(str(refusal) if isinstance(refusal, Refusal) else f"{status_code}: {refusal}")
 
-    def answer(self, status, value=None):
-        data = b"" if value is None else value.encode() if isinstance(value, str) \
-            else json.dumps(value).encode()
-        self.send_response(status)
-        if value is not None:
-            self.send_header("Content-Type",
-                             "text/plain" if isinstance(value, str) else "application/json")
-        if status != 204:
-            self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+    def log_exception(self, kind, value, trace):
+        if kind is not Refusal:
+            super().log_exception(kind, value, trace)
 
-    def context(self, request):
-        if request.get("context_id"):
-            context = self.contexts.find(request["context_id"])
-            if not context:
-                raise Refusal(404, f"Context {request['context_id']} not found")
-            return context
-        return self.contexts.of_language(self.language(request))
 
-    @staticmethod
-    def language(request):
-        name = request.get("language") or "python"
-        if name not in LANGUAGES:
-            raise Refusal(400, f"unsupported language '{name}'")
-        return LANGUAGES[name]
+class Health(Handler):
+    def get(self):
+        self.finish("OK")
 
-    def execute(self):
-        request = self.body()
-        if not isinstance(request.get("code"), str):
-            raise Refusal(400, "field 'code' is missing")
-        context = self.context(request)
-        self.send_response(200)
-        self.send_header("Content-Type", "application/x-ndjson")
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
-        gone = False
 
-        def send(event):
-            nonlocal gone
-            data = json.dumps(event).encode() + b"\n"
-            try:
-                if not gone:
-                    self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
-            except OSError:  # the code continues without its client
-                gone = True
+class Execute(Handler):
+    async def post(self):
+        request = self.fields(code=str, context_id=str, language=str, env_vars=dict, timeout=(int, float))
+        if "code" not in request:
+            raise Refusal(400, "'code' is missing")
+        if "context_id" in request and "language" in request:
+            raise Refusal(400, "Only one of context_id or language can be provided")
+        for name, value in request.get("env_vars", {}).items():
+            if not name.isidentifier() or not isinstance(value, str):
+                raise Refusal(400, f"'{name}' is no variable with a text")
+        context = contexts.find(request["context_id"]) if "context_id" in request else \
+            contexts.of_language(request.get("language", "python"))
+        self.set_header("Content-Type", "application/json")
+        await context.run(request, self.send, self.gone)
+        if self.gone.done():
+            return
+        if context.is_removed and not self._headers_written:
+            raise Refusal(404, f"Context {context.id} not found")
+        await self.send({"type": "end_of_execution"})
 
-        context.run(request, send)
-        if not gone:
-            self.wfile.write(b"0\r\n\r\n")
-
-    def make_context(self):
-        request = self.body()
-        cwd = request.get("cwd") or HOME
-        if not os.path.isdir(cwd):
-            raise Refusal(400, f"directory '{cwd}' not found")
-        self.answer(200, self.contexts.make(self.language(request), cwd).describe())
-
-    def of_context(self, verb, words):
-        if verb == "DELETE" and len(words) == 2:
-            if not self.contexts.remove(words[1]):
-                raise Refusal(404, f"Context {words[1]} not found")
-            return self.answer(204)
-        if verb == "POST" and words[2:] == ["restart"]:
-            self.body()
-            context = self.contexts.find(words[1])
-            if not context:
-                raise Refusal(404, f"Context {words[1]} not found")
-            context.restart()
-            return self.answer(204)
-        raise Refusal(404, "not found")
-
-    def route(self, verb):
-        words = self.path.split("?")[0].strip("/").split("/")
+    async def send(self, event):
+        """Sends an event at once; a slow client holds the cell's queue back, not the kernel."""
+        self.write(json.dumps(event) + "\n")
         try:
-            if (verb, words) == ("GET", ["health"]):
-                self.answer(200, "OK")
-            elif (verb, words) == ("POST", ["execute"]):
-                self.execute()
-            elif (verb, words) == ("GET", ["contexts"]):
-                self.answer(200, self.contexts.list())
-            elif (verb, words) == ("POST", ["contexts"]):
-                self.make_context()
-            elif words[0] == "contexts" and len(words) in (2, 3):
-                self.of_context(verb, words)
-            else:
-                raise Refusal(404, "not found")
-        except Refusal as refusal:
-            self.answer(refusal.status, str(refusal))
-
-    def do_GET(self):
-        self.route("GET")
-
-    def do_POST(self):
-        self.route("POST")
-
-    def do_DELETE(self):
-        self.route("DELETE")
+            await self.flush()
+        except StreamClosedError:
+            self.on_connection_close()
 
 
-class Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128
+class ContextList(Handler):
+    def get(self):
+        self.set_header("Content-Type", "application/json")
+        self.finish(json.dumps([each.describe() for each in contexts.by_id.values()]))
+
+    async def post(self):
+        request = self.fields(language=str, cwd=str)
+        context = contexts.make(request.get("language") or "python", request.get("cwd") or HOME)
+        try:
+            await context.ready()
+        except BaseException:
+            contexts.by_id.pop(context.id, None)
+            raise
+        self.finish(context.describe())
 
 
-def main():
-    port = int(sys.argv[1]) if len(sys.argv) > 1 else PORT
-    server = Server(("0.0.0.0", port), Handler)
-    Handler.contexts.of_language("python")  # so that the first execution need not wait for its start
-    print(f"ready on {server.server_address[1]}", flush=True)
-    server.serve_forever()
+class OneContext(Handler):
+    async def delete(self, name):
+        await contexts.remove(name)
+        self.set_status(204)
+
+
+class Restart(Handler):
+    async def post(self, name):
+        await contexts.find(name).restart()
+        self.set_status(204)
+
+
+async def main(port):
+    forks.listen()
+    application = web.Application([
+        ("/health", Health), ("/execute", Execute), ("/contexts", ContextList),
+        ("/contexts/([^/]+)", OneContext), ("/contexts/([^/]+)/restart", Restart)],
+        log_function=lambda _: None)
+    sockets = bind_sockets(port, "127.0.0.1")
+    server = httpserver.HTTPServer(application, max_body_size=BODY_MAX, max_buffer_size=BODY_MAX * 2)
+    python = contexts.of_language("python")
+    if Kernel.specs.own("javascript"):
+        contexts.of_language("javascript")  # its kernel starts when code comes
+    starting = asyncio.ensure_future(python.ready())
+    server.add_sockets(sockets)
+    print("listening on port", sockets[0].getsockname()[1], flush=True)
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+    await asyncio.wait([starting])
+    await ended.wait()
+    await asyncio.gather(*[each.end("the server ends") for each in contexts.by_id.values()])
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["kernel"]:
-        kernel_main(int(sys.argv[2]), int(sys.argv[3]))
-    else:
-        main()
+    log = open(os.devnull, "wb")
+    os.umask(0o022)
+    with tempfile.TemporaryDirectory(prefix="kernels-") as runtime_dir:
+        asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else PORT))
+    os._exit(0)  # kernels end with the zygote, and that with this process

@@ -47,14 +47,15 @@ keep_templates_in_memory() {
 
 # Its root is made once for all tests, and kept until its recipe changes: whoever comes second waits for
 # the first.
-base_template() { # base_template NAME: base, or another that is made of the same root
+base_template() { # base_template NAME: base or code-interpreter-v1, both made of the root of the latter
     local kept=$here/../../build/templates recipe=$here/../../templates/build
     mkdir -p "$kept"
     (
         flock 8
-        cmp -s "$recipe" "$kept/recipe" || rm -f "$kept/base.tar"
-        "$build/holt" template build "$1" --archive "$kept/base.tar" || exit
+        cmp -s "$recipe" "$kept/recipe" || rm -f "$kept"/*.tar
+        [ -e "$kept/root.tar" ] || sh "$recipe" "$kept/root.tar" code-interpreter-v1 full || exit
         cp "$recipe" "$kept/recipe"
+        "$build/holt" template build "$1" --archive "$kept/root.tar"
     ) 8>"$kept/lock"
 }
 

@@ -3,9 +3,11 @@
  * that takes minutes, a mirror and tools of the distribution, and must end with the terminal. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/files/tree.h"
 #include "base/io.h"
@@ -31,15 +34,34 @@
     extern const char symbol[]
 
 EMBED(template_build_script, "templates/build");
-EMBED(template_code_interpreter, "templates/code-interpreter/server.py");
+EMBED(interpreter_server, "templates/code-interpreter/server.py");
+EMBED(interpreter_forked, "templates/code-interpreter/forked.py");
+EMBED(interpreter_bash_kernel, "templates/code-interpreter/bash_kernel.py");
+EMBED(interpreter_display, "templates/code-interpreter/display.py");
+EMBED(interpreter_tslab, "templates/code-interpreter/tslab.js");
 
-#define INTERPRETER "/opt/code-interpreter/server.py"
+#define INTERPRETER "opt/code-interpreter"
+
+/* A file to add to the root. */
+struct recipe_file {
+    const char *path; /* relative to the root */
+    const char *content;
+};
+
+static const struct recipe_file interpreter_files[] = {
+    { INTERPRETER "/server.py", interpreter_server },
+    { INTERPRETER "/forked.py", interpreter_forked },
+    { INTERPRETER "/bash_kernel.py", interpreter_bash_kernel },
+    { INTERPRETER "/display.py", interpreter_display },
+    { INTERPRETER "/tslab.js", interpreter_tslab },
+};
 
 /* A template made from the root file system. */
 struct recipe {
     const char *name;
-    const char *file;    /* to add to the root, absolute; NULL: none */
-    const char *content; /* of the file */
+    const struct recipe_file *files; /* below `dir` */
+    size_t file_count;
+    const char *dir; /* relative to the root */
     const char *start, *ready;
 };
 
@@ -47,9 +69,12 @@ static const struct recipe recipes[] = {
     { .name = "base" },
     {
         .name = "code-interpreter-v1",
-        .file = INTERPRETER,
-        .content = template_code_interpreter,
-        .start = "exec python3 " INTERPRETER,
+        .files = interpreter_files,
+        .file_count = ARRAY_SIZE(interpreter_files),
+        .dir = INTERPRETER,
+        /* Cells run as root, as at E2B; sudo needs a runtime that allows set-uid programs. */
+        .start = "[[ $(</proc/self/status) == *NoNewPrivs:?1* ]] || root='sudo -nEH'; "
+                 "exec $root /usr/bin/python3 /" INTERPRETER "/server.py",
         .ready = "curl --silent --fail http://127.0.0.1:49999/health",
     },
 };
@@ -58,6 +83,7 @@ struct build_options {
     struct output_options output;
     const char *archive;
     const char *packages;
+    bool is_minimal;
 };
 
 static int set_packages(void *into, const char *value, struct err *err)
@@ -97,7 +123,8 @@ static int run_program(const char *const *args)
 }
 
 /* Builds the archive of the root, unless an earlier build has kept it. */
-static int make_archive(const char *dir, const char *archive, const char *packages)
+static int make_archive(const struct recipe *recipe, const char *dir, const char *archive,
+                        const struct build_options *options)
 {
     cleanup_free char *script = xasprintf("%s/build", dir);
     int r;
@@ -107,33 +134,47 @@ static int make_archive(const char *dir, const char *archive, const char *packag
     r = file_create_at(AT_FDCWD, script, 0700, template_build_script);
     if (r < 0)
         return report("template build: %s: %s", script, strerror(-r));
-    return run_program((const char *const[]){ "sh", script, archive, packages, NULL });
+    return run_program((const char *const[]){ "sh", script, archive, recipe->name,
+                                              options->is_minimal ? "minimal" : "full",
+                                              options->packages, NULL });
 }
 
-/* Writes a copy of the archive with the file of the recipe to dir/root.tar. */
-static int add_file(const struct recipe *recipe, const char *dir, const char *archive)
+/* Creates a directory below dir, with its parents. */
+static int make_dirs(const char *dir, const char *path)
+{
+    cleanup_free char *each = xasprintf("%s/%s/", dir, path);
+
+    for (char *slash = strchr(each + strlen(dir) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(each, 0755) < 0 && errno != EEXIST)
+            return report("template build: %s: %s", each, strerror(errno));
+        *slash = '/';
+    }
+    return STATUS_OK;
+}
+
+/* Writes a copy of the archive with the files of the recipe to dir/root.tar. */
+static int add_files(const struct recipe *recipe, const char *dir, const char *archive)
 {
     cleanup_free char *root = xasprintf("%s/root", dir), *copy = xasprintf("%s/root.tar", dir);
-    cleanup_free char *file = xasprintf("%s%s", root, recipe->file);
-    int r, status;
+    int status = mkdir(root, 0755) < 0 ? report("template build: %s: %s", root, strerror(errno))
+                                       : make_dirs(root, recipe->dir);
 
-    for (char *slash = strchr(file + strlen(dir) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        r = mkdir(file, 0755) < 0 && errno != EEXIST ? -errno : 0;
-        *slash = '/';
+    for (size_t i = 0; status == STATUS_OK && i < recipe->file_count; i++) {
+        cleanup_free char *file = xasprintf("%s/%s", root, recipe->files[i].path);
+        int r = file_create_at(AT_FDCWD, file, 0755, recipe->files[i].content);
+
         if (r < 0)
-            return report("template build: %s: %s", file, strerror(-r));
+            status = report("template build: %s: %s", file, strerror(-r));
     }
-    r = file_create_at(AT_FDCWD, file, 0755, recipe->content);
-    if (r < 0)
-        return report("template build: %s: %s", file, strerror(-r));
-    status =
-        run_program((const char *const[]){ "cp", "--reflink=auto", "--", archive, copy, NULL });
+    if (status == STATUS_OK)
+        status =
+            run_program((const char *const[]){ "cp", "--reflink=auto", "--", archive, copy, NULL });
     if (status != STATUS_OK)
         return status;
     return run_program((const char *const[]){ "tar", "--append", "--owner=0", "--group=0",
                                               "--mode=u=rwX,go=rX", "-f", copy, "-C", root,
-                                              recipe->file + 1, NULL });
+                                              recipe->dir, NULL });
 }
 
 /* Fails if a template of this name exists, before minutes are spent on one that the daemon would
@@ -170,16 +211,27 @@ static int import(const struct recipe *recipe, const char *path,
     return template_import(recipe->name, path, &settings, output);
 }
 
+/* Prints the size and the time to stderr: stdout has only the name. */
+static void tell_size(const struct recipe *recipe, const char *archive, uint64_t took_ms)
+{
+    struct stat info;
+
+    if (stat(archive, &info) == 0)
+        (void)fprintf(stderr, "%s: %" PRIu64 " MiB, built in %" PRIu64 " s\n", recipe->name,
+                      (uint64_t)info.st_size >> 20, took_ms / 1000);
+}
+
 static int build_in(const char *dir, const struct recipe *recipe,
                     const struct build_options *options)
 {
     cleanup_free char *own = xasprintf("%s/base.tar", dir), *with = xasprintf("%s/root.tar", dir);
     const char *archive = options->archive ? options->archive : own;
     cleanup_free char *path = NULL;
-    int status = make_archive(dir, archive, options->packages);
+    uint64_t began_ms = clock_ms();
+    int status = make_archive(recipe, dir, archive, options);
 
-    if (status == STATUS_OK && recipe->file) {
-        status = add_file(recipe, dir, archive);
+    if (status == STATUS_OK && recipe->files) {
+        status = add_files(recipe, dir, archive);
         archive = with;
     }
     if (status != STATUS_OK)
@@ -187,7 +239,10 @@ static int build_in(const char *dir, const struct recipe *recipe,
     path = realpath(archive, NULL);
     if (!path)
         return report("template build: %s: %s", archive, strerror(errno));
-    return import(recipe, path, &options->output);
+    status = import(recipe, path, &options->output);
+    if (status == STATUS_OK)
+        tell_size(recipe, path, clock_ms() - began_ms);
+    return status;
 }
 
 static int template_build_run(int argc, char **argv)
@@ -222,6 +277,8 @@ static const struct option_row rows[] = {
       OPTION_TEXT(struct build_options, archive) },
     { "packages", 0, "NAMES", "additional packages, separated by commas",
       OPTION_CALL(set_packages) },
+    { "minimal", 0, NULL, "without pip, Node.js and the libraries for data",
+      OPTION_FLAG(struct build_options, is_minimal) },
     OPTION_OUTPUT,
     OPTION_JSON,
     OPTION_QUIET_NAMES,

@@ -1,0 +1,227 @@
+"""Starts Python kernels by fork from a process that has imported ipykernel already.
+
+The zygote is a child of the server with one thread and no ZeroMQ context. The server asks it for a
+kernel with one JSON datagram; the zygote forks and reports the process id, and later its wait
+status. jupyter-client uses it like any other way to start a kernel: ForkProvisioner is registered
+under the name that kernel.json files give as kernel_provisioner.
+"""
+
+import asyncio
+import ctypes
+import json
+import logging
+import os
+import select
+import signal
+import socket
+import sys
+from types import SimpleNamespace
+
+# debugpy costs as much time as all of IPython, and pkg_resources half of that. ipykernel works
+# without a debugger; code can import both.
+for name in ("debugpy", "pkg_resources"):
+    sys.modules[name] = None
+import ipykernel.debugger  # noqa: E402
+import ipykernel.kernelapp  # noqa: E402
+import pygments.formatters.terminal256  # noqa: E402,F401
+import pygments.lexers.python  # noqa: E402,F401
+for name in ("debugpy", "pkg_resources"):
+    del sys.modules[name]
+
+import zmq  # noqa: E402
+from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner  # noqa: E402
+
+NAME = "holt-fork"
+MESSAGE_MAX = 1 << 20
+PR_SET_PDEATHSIG = 1
+OOM_SCORE = "500"  # a kernel is killed before the server
+
+
+class KernelApp(ipykernel.kernelapp.IPKernelApp):
+    """A kernel whose output queue is not limited: a full queue would drop messages."""
+
+    def init_iopub(self, context):
+        context.setsockopt(zmq.SNDHWM, 0)
+        super().init_iopub(context)
+
+
+def child_main(request):
+    """Runs in the process of a new kernel."""
+    os.setsid()
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # the zygote ends with the server
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    null = os.open("/dev/null", os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+            file.write(OOM_SCORE)
+    except OSError:
+        pass
+    os.environ.clear()
+    os.environ.update(request["env"])
+    os.chdir(request["cwd"])
+    sys.argv = request["argv"]
+    app = KernelApp.instance(parent_handle=os.getppid(), log_level=logging.ERROR)
+    if request["language"] == "bash":
+        from bash_kernel import BashKernel
+        app.kernel_class = BashKernel
+        app.initialize(["-f", request["connection_file"]])
+    else:
+        app.initialize(["-f", request["connection_file"], "--HistoryManager.hist_file=:memory:"])
+        import display
+        display.install(app.shell)
+    app.start()
+
+
+class Zygote:
+    """The loop of the zygote process."""
+
+    def __init__(self, server):
+        self.server = server
+
+    def fork(self, request):
+        pid = os.fork()
+        if pid:
+            self.tell({"started": request["id"], "pid": pid})
+            return
+        status = 1
+        try:
+            self.server.close()
+            child_main(request)
+            status = 0
+        except SystemExit as error:
+            status = error.code if isinstance(error.code, int) else 1
+        except BaseException:  # it is the last frame of this process
+            sys.excepthook(*sys.exc_info())
+        finally:
+            try:
+                sys.stdout.flush()
+                sys.stderr.flush()
+            finally:
+                os._exit(status)
+
+    def tell(self, message):
+        self.server.send(json.dumps(message).encode())
+
+    def reap(self):
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if not pid:
+                return
+            self.tell({"ended": pid, "status": os.waitstatus_to_exitcode(status)})
+
+    def receive(self):
+        try:
+            return self.server.recv(MESSAGE_MAX)
+        except ConnectionResetError:
+            return b""
+
+    def run(self):
+        wake_read, wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        while True:
+            ready = select.select([self.server, wake_read], [], [])[0]
+            if wake_read in ready:
+                os.read(wake_read, 4096)
+                self.reap()
+            if self.server in ready:
+                data = self.receive()
+                if not data:
+                    return
+                self.fork(json.loads(data))
+
+
+class ForkedProcess:
+    """What LocalProvisioner expects of a subprocess.Popen."""
+
+    stdin = stdout = stderr = None
+
+    def __init__(self, pid):
+        self.pid, self.returncode = pid, None
+        self.ended = asyncio.get_running_loop().create_future()
+
+    def poll(self):
+        return self.returncode
+
+    wait = poll  # called only after poll has returned a status
+
+    def send_signal(self, number):
+        os.kill(self.pid, number)
+
+    def kill(self):
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self):
+        self.send_signal(signal.SIGTERM)
+
+
+class Forks:
+    """The server's side: asks the zygote for kernels and hears of their ends."""
+
+    def __init__(self):
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        pid = os.fork()
+        if pid == 0:
+            ours.close()
+            Zygote(theirs).run()
+            os._exit(0)
+        theirs.close()
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MESSAGE_MAX)
+        ours.setblocking(False)
+        self.socket, self.next_id, self.waiting, self.processes = ours, 0, {}, {}
+
+    def listen(self):
+        asyncio.get_running_loop().add_reader(self.socket, self.hear)
+
+    def hear(self):
+        while True:
+            try:
+                data = self.socket.recv(MESSAGE_MAX)
+            except BlockingIOError:
+                return
+            if not data:  # without the zygote no kernel can start: the server starts again
+                os._exit(70)
+            message = json.loads(data)
+            if "started" in message:
+                process = self.processes[message["pid"]] = ForkedProcess(message["pid"])
+                self.waiting.pop(message["started"]).set_result(process)
+            else:
+                process = self.processes.pop(message["ended"])
+                process.returncode = message["status"]
+                process.ended.set_result(message["status"])
+
+    async def start(self, request):
+        self.next_id += 1
+        started = self.waiting[self.next_id] = asyncio.get_running_loop().create_future()
+        self.socket.send(json.dumps({**request, "id": self.next_id}).encode())
+        return await started
+
+
+class ForkProvisioner(LocalProvisioner):
+    """Starts a kernel by fork instead of exec."""
+
+    forks = None
+
+    async def launch_kernel(self, cmd, **kwargs):
+        language = self.kernel_spec.language
+        self.process = await self.forks.start({
+            "language": language, "argv": cmd[1:], "cwd": kwargs.get("cwd") or "/",
+            "env": kwargs["env"], "connection_file": self.parent.connection_file})
+        self.pid = self.pgid = self.process.pid
+        return self.connection_info
+
+
+def register():
+    """Forks the zygote; the caller has no threads yet."""
+    ForkProvisioner.forks = Forks()
+    KernelProvisionerFactory.instance().provisioners[NAME] = SimpleNamespace(load=lambda: ForkProvisioner)
+    return ForkProvisioner.forks
