@@ -12,12 +12,14 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "host/observe/event_ring.h"
+#include "host/sandbox/sandbox.h"
 #include "http/stream.h"
 
 enum {
     HEARTBEAT_MS = 15000,
     PATTERN_MAX = 64,        /* bytes */
     BATCH_BYTES = 64 * 1024, /* of messages that are sent together */
+    SEEN_MAX = 100000,       /* sandboxes that a stream remembers */
 };
 
 struct watch_stream {
@@ -28,6 +30,8 @@ struct watch_stream {
     bool is_announced;
     uint64_t last; /* number of the last event when it was opened */
     struct event_reader *reader;
+    struct caller caller;
+    json_t *seen; /* ids of sandboxes that were in the scope of the caller; NULL: it has none */
 };
 
 static int heartbeat_put(struct buf *out, uint64_t seq)
@@ -37,19 +41,37 @@ static int heartbeat_put(struct buf *out, uint64_t seq)
     return message_add(out, MESSAGE(msg_watch_response, .heartbeat = &heartbeat));
 }
 
-static int event_put(struct buf *out, const struct event *event)
+static int event_put(struct buf *out, uint64_t seq, const struct event *event)
 {
     cleanup_json json_t *fields = json_loadb(event->fields, event->len, 0, NULL);
     const struct msg_event message = {
-        .seq = event->seq,
+        .seq = seq,
         .time_ms = event->time_ms,
         .type = event_type_name(event->type),
         .sandbox_id = event->sandbox,
         .sandbox_name = event->name,
         .fields = fields,
+        .owner = event->owner,
     };
 
     return message_add(out, MESSAGE(msg_watch_response, .event = &message));
+}
+
+/* Returns whether the event is in the scope of the caller. A sandbox that has been in it stays, so
+ * that its end is reported too. */
+static bool is_in_scope(const struct watch_stream *watch, const struct event *event)
+{
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    struct err ignored;
+
+    if (!watch->seen)
+        return true;
+    if (!event->sandbox[0])
+        return false;
+    if (sandbox_find(watch->host, &watch->caller, event->sandbox, &sandbox, &ignored) == 0 &&
+        json_object_size(watch->seen) < SEEN_MAX)
+        (void)json_object_set_new(watch->seen, event->sandbox, json_true());
+    return sandbox || json_object_get(watch->seen, event->sandbox);
 }
 
 /* Whatever there is, up to some bytes: how many messages, or -errno. */
@@ -63,11 +85,13 @@ static int batch_put(struct watch_stream *watch, struct buf *out)
 
         if (lost > 0)
             r = message_add(out, MESSAGE(msg_watch_response, .lost = lost, .has_lost = true));
-        if (r == 0 && event)
-            r = event_put(out, event);
-        count += (lost > 0) + (event != NULL);
+        count += lost > 0;
         if (!event)
             break;
+        if (r == 0 && is_in_scope(watch, event)) {
+            r = event_put(out, event_reader_seq(watch->reader), event);
+            count++;
+        }
         event_unref(event);
     }
     return r < 0 ? r : count;
@@ -82,7 +106,7 @@ static int await(struct watch_stream *watch, struct buf *out, struct err *err)
     if (r == -ETIMEDOUT && !watch->follows)
         return 0;
     if (r == -ETIMEDOUT)
-        r = heartbeat_put(out, host_last_event(watch->host));
+        r = heartbeat_put(out, event_reader_last(watch->reader));
     if (r == -ESHUTDOWN && watch->follows)
         return err_refuse(err, CAUSE_SHUTTING_DOWN, "the daemon is shutting down");
     if (r == -ESHUTDOWN)
@@ -120,6 +144,7 @@ static void watch_close(struct stream *stream)
     struct watch_stream *watch = (struct watch_stream *)stream;
 
     event_reader_close(watch->reader);
+    json_decref(watch->seen);
     free(watch);
 }
 
@@ -157,17 +182,31 @@ static int reader_spec_fill(const struct msg_watch_request *request, struct even
     return types_find(request, &ret->types, err);
 }
 
+/* Returns the ids of the sandboxes that are in the scope of the caller now. */
+static json_t *seen_now(const struct call *call)
+{
+    cleanup_free struct sandbox_info *infos = NULL;
+    json_t *seen = json_object();
+    size_t count = 0;
+
+    sandbox_list(call->host, call->caller, NULL, 0, &infos, &count);
+    for (size_t i = 0; i < count; i++) {
+        (void)json_object_set_new(seen, infos[i].id, json_true());
+        sandbox_info_done(&infos[i]);
+    }
+    return seen;
+}
+
 int event_service_watch(const struct call *call, const struct msg_watch_request *request,
                         struct stream **ret, struct err *err)
 {
-    uint64_t last = host_last_event(call->host);
     struct event_reader *reader = NULL;
     struct event_reader_spec spec;
     struct watch_stream *watch;
     int r = reader_spec_fill(request, &spec, err);
 
     if (r == 0)
-        r = host_watch(call->host, &spec, &reader, err);
+        r = host_watch(call->host, call->caller, &spec, &reader, err);
     if (r < 0)
         return r;
     watch = xcalloc(1, sizeof(*watch));
@@ -176,8 +215,11 @@ int event_service_watch(const struct call *call, const struct msg_watch_request 
     watch->host = call->host;
     watch->connection_fd = call->connection_fd;
     watch->follows = !request->no_follow;
-    watch->last = last;
+    watch->last = event_reader_last(reader);
     watch->reader = reader;
+    watch->caller = *call->caller;
+    if (call->caller->scope_count > 0)
+        watch->seen = seen_now(call);
     *ret = &watch->stream;
     return 0;
 }

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/json.h"
 #include "base/xalloc.h"
 #include "host/sandbox/sandbox.h"
 #include "http/feed.h"
@@ -92,15 +93,54 @@ int host_service_health(const struct call *call, const struct msg_health_request
 
 struct audit_feed {
     struct host *host;
+    struct caller caller;
     char *sandbox; /* NULL: all */
     bool is_verdict_only;
     struct feed *feed;
+    uint64_t shown; /* lines that concern the caller */
 };
+
+/* Returns whether a line is about an object that the caller sees. Lines from before owners are
+ * about root's. */
+static bool line_concerns(const struct audit_feed *audit, const json_t *line)
+{
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    const char *owner = json_string_value(json_object_get(line, "owner"));
+    const char *about = json_string_value(json_object_get(line, "sandbox"));
+    struct err ignored;
+
+    if (strcmp(owner ? owner : OWNER_ROOT, audit->caller.owner) != 0)
+        return false;
+    return audit->caller.scope_count == 0 ||
+           (about && sandbox_find(audit->host, &audit->caller, about, &sandbox, &ignored) == 0);
+}
+
+/* Shows a line to a caller that is no admin, without its place in the chain: that would tell how
+ * much others do. */
+static int line_put_own(struct audit_feed *audit, const char *line)
+{
+    cleanup_json json_t *object = json_loads(line, 0, NULL);
+    cleanup_free char *text = NULL;
+
+    if (!object || !line_concerns(audit, object))
+        return 0;
+    audit->shown++;
+    if (audit->is_verdict_only)
+        return 0;
+    (void)json_object_del(object, "seq");
+    (void)json_object_del(object, "prev");
+    (void)json_object_del(object, "hash");
+    text = json_dumps(object, JSON_COMPACT);
+    return text ? feed_put(audit->feed, MESSAGE(msg_audit_response, .line = text), ENCODE_ALL)
+                : -ENOMEM;
+}
 
 static int line_put(const char *line, void *context)
 {
-    const struct audit_feed *audit = context;
+    struct audit_feed *audit = context;
 
+    if (!caller_is_admin(&audit->caller))
+        return line_put_own(audit, line);
     if (audit->is_verdict_only)
         return 0;
     return feed_put(audit->feed, MESSAGE(msg_audit_response, .line = line), ENCODE_ALL);
@@ -123,6 +163,10 @@ static int audit_run(struct feed *feed, void *context, struct err *err)
         .lines = lines,
         .problem = r < 0 ? err->msg : "",
     };
+    if (!caller_is_admin(&audit->caller)) {
+        verdict.lines = audit->shown;
+        verdict.problem = r < 0 ? "the log is damaged; an admin sees where" : "";
+    }
     return feed_put(feed, MESSAGE(msg_audit_response, .verdict = &verdict), ENCODE_ALL);
 }
 
@@ -156,6 +200,7 @@ int host_service_audit(const struct call *call, const struct msg_audit_request *
     struct audit_feed *audit = xcalloc(1, sizeof(*audit));
 
     audit->host = call->host;
+    audit->caller = *call->caller;
     audit->sandbox = *request->sandbox_id ? recorded_id(call, request->sandbox_id) : NULL;
     audit->is_verdict_only = request->verify;
     return feed_start(&audit_ops, audit, call->connection_fd, ret, err);

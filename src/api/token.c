@@ -139,10 +139,9 @@ int token_service_create(const struct call *call, const struct msg_token_create_
         return r;
     if (ports[0] != '\0')
         token_port_derive(&info, secret, ports, port_token);
-    host_event(call->host, EVENT_TOKEN_CREATED,
-               json_pack("{s:s, s:o, s:b, s:s, s:s}", "token", info.id, "label",
-                         json_text(info.label), "readOnly", info.role == ROLE_READ, "owner",
-                         info.owner, "role", role_name(info.role)));
+    owner_event(call->host, info.owner, EVENT_TOKEN_CREATED,
+                json_pack("{s:s, s:o, s:b, s:s}", "token", info.id, "label", json_text(info.label),
+                          "readOnly", info.role == ROLE_READ, "role", role_name(info.role)));
     token = token_message(&info, call->arena);
     return call_reply(call,
                       MESSAGE(msg_token_create_response, .token = &token,
@@ -169,9 +168,11 @@ int token_service_list(const struct call *call, const struct msg_token_list_requ
 int token_service_remove(const struct call *call, const struct msg_token_remove_request *request,
                          struct err *err)
 {
-    int r = token_store_remove(call->tokens, call->caller, request->id, err);
+    struct token_info info;
+    int r = token_store_remove(call->tokens, call->caller, request->id, &info, err);
 
     if (r == 0)
-        host_event(call->host, EVENT_TOKEN_REMOVED, json_pack("{s:s}", "token", request->id));
+        owner_event(call->host, info.owner, EVENT_TOKEN_REMOVED,
+                    json_pack("{s:s}", "token", request->id));
     return r;
 }

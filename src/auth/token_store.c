@@ -415,7 +415,7 @@ void token_store_list(struct token_store *store, const struct caller *caller,
 }
 
 int token_store_remove(struct token_store *store, const struct caller *caller, const char *id,
-                       struct err *err)
+                       struct token_info *ret, struct err *err)
 {
     struct token *token;
     int r;
@@ -428,6 +428,7 @@ int token_store_remove(struct token_store *store, const struct caller *caller, c
     if (r < 0)
         return r;
     lock_take(&store->lock);
+    *ret = token->row.info;
     token_delete(store, token);
     lock_release(&store->lock);
     return 0;

@@ -80,6 +80,6 @@ int token_store_create(struct token_store *store, const struct token_spec *spec,
 void token_store_list(struct token_store *store, const struct caller *caller,
                       struct token_info **ret, size_t *ret_count);
 
-/* Removes a token that the caller may see. */
+/* Removes a token that the caller may see, and returns its last state. */
 int token_store_remove(struct token_store *store, const struct caller *caller, const char *id,
-                       struct err *err);
+                       struct token_info *ret, struct err *err);

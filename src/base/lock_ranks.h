@@ -47,6 +47,7 @@
     row(LOCK_WATCHDOG, "daemon/watchdog.c", "the end of the watchdog")                             \
     row(LOCK_E2B_HISTORY, "e2b/control/history.c", "the recorded usage of sandboxes")              \
     row(LOCK_AUDIT, "host/observe/audit.c", "the audit log")                                       \
+    row(LOCK_OWNER_EVENTS, "host/observe/owner_events.c", "the rings of events of the owners")     \
     row(LOCK_EVENTS, "host/observe/event_ring.c", "the kept events and their readers")             \
     row(LOCK_REGISTRY, "host/core/registry.c", "the registry's connection and statements")         \
     row(LOCK_FLUSH, "base/flush.c", "the writes to one file that wait for the disk")                \

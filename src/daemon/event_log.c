@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/access/caller.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -58,7 +59,7 @@ int event_log_start(struct host *host, struct event_log **ret, struct err *err)
             event_types_matching("registry.incomplete") | event_types_matching("volume.adopted"),
     };
     struct event_log *log = xcalloc(1, sizeof(*log));
-    int r = host_watch(host, &spec, &log->reader, err);
+    int r = host_watch(host, &caller_root, &spec, &log->reader, err);
 
     if (r == 0) {
         r = thread_start(&log->thread, "holt-log", event_log_main, log);

@@ -248,6 +248,7 @@ enum MHD_Result exchange_answer(struct exchange *exchange)
 {
     if (exchange->refusal)
         return reply_refuse(exchange->connection, exchange->refusal);
+    caller_set_current(&exchange->caller);
     return exchange->frontend->ops->answer(exchange);
 }
 
@@ -266,6 +267,7 @@ void exchange_free(struct exchange *exchange)
     }
     if (exchange->state && ops && ops->close)
         ops->close(exchange);
+    caller_set_current(NULL); /* each connection has a thread */
     buf_done(&exchange->body);
     free(exchange->target);
     free(exchange);

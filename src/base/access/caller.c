@@ -31,6 +31,18 @@ bool role_parse(const char *name, enum role *ret)
     return false;
 }
 
+static _Thread_local const struct caller *current;
+
+void caller_set_current(const struct caller *caller)
+{
+    current = caller;
+}
+
+const struct caller *caller_current(void)
+{
+    return current;
+}
+
 bool caller_may_change(const struct caller *caller)
 {
     return caller->role >= ROLE_USER;

@@ -36,6 +36,10 @@ struct caller {
 /* The administrator of the machine: what comes over the unix socket. */
 extern const struct caller caller_root;
 
+/* Sets the caller on whose behalf this thread works, for the audit log; NULL: the daemon itself. */
+void caller_set_current(const struct caller *caller);
+const struct caller *caller_current(void);
+
 /* Returns whether the caller may change what it sees. */
 bool caller_may_change(const struct caller *caller);
 

@@ -103,7 +103,7 @@ static int resets_start(struct e2b_resets *resets, struct err *err)
     if (resets->stop_fds[0] < 0 &&
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, resets->stop_fds) < 0)
         return err_sys(err, -errno, "make a socket");
-    r = resets->reader ? 0 : host_watch(resets->host, &spec, &resets->reader, err);
+    r = resets->reader ? 0 : host_watch(resets->host, &caller_root, &spec, &resets->reader, err);
     if (r < 0)
         return r;
     r = thread_start(&resets->thread, "holt-resets", resets_main, resets);

@@ -34,6 +34,7 @@
 #include "host/observe/event_ring.h"
 #include "host/observe/memory_guard.h"
 #include "host/observe/metrics_internal.h"
+#include "host/observe/owner_events.h"
 #include "host/observe/storage_monitor.h"
 #include "host/observe/thread_check.h"
 #include "host/owner/owner_internal.h"
@@ -221,6 +222,7 @@ static int open_records(struct host *host, const struct config *config, struct e
         r = open_outputs(host, err);
     if (r == 0)
         r = event_ring_open(host->state_fd, &host->events, err);
+    host->owner_events = owner_events_new();
     return r == 0 ? audit_open(host->state_fd, &host->audit, err) : r;
 }
 
@@ -287,6 +289,7 @@ static void host_free(struct host *host)
     cgroup_root_close(host->cgroups);
     audit_close(host->audit);
     event_ring_close(host->events);
+    owner_events_free(host->owner_events);
     free(host->metrics);
     journal_close(host->journal);
     registry_close(host->registry);
@@ -448,6 +451,7 @@ void host_drain(struct host *host)
         return;
     host_event(host, EVENT_DAEMON_STOPPING, NULL);
     event_ring_shut(host->events);
+    owner_events_shut(host->owner_events);
 }
 
 /* Stops the threads that end machines and remove their files. Returns whether they have ended:

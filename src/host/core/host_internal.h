@@ -50,6 +50,7 @@ struct host {
     struct registry *registry;
     struct audit *audit;
     struct event_ring *events;
+    struct owner_events *owner_events;
     struct metrics *metrics;
     struct journal *journal;
     struct process_writer *writer;

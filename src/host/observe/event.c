@@ -5,6 +5,7 @@
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -15,6 +16,7 @@
 #include "host/observe/event_internal.h"
 #include "host/observe/event_ring.h"
 #include "host/observe/metrics_internal.h"
+#include "host/observe/owner_events.h"
 #include "host/process/table.h"
 #include "host/sandbox/name.h"
 #include "host/sandbox/sandbox_internal.h"
@@ -93,17 +95,29 @@ uint64_t event_types_matching(const char *pattern)
     return found;
 }
 
+/* What an event is about. */
+struct subject {
+    const char *owner;   /* NULL: the host */
+    const char *sandbox; /* NULL: none */
+    const char *name;    /* of the sandbox; NULL: none */
+};
+
 /* Sends the event to subscribers. */
-static void event_publish(struct host *host, enum event_type type, const char *sandbox,
-                          const char *name, const json_t *fields)
+static void event_publish(struct host *host, enum event_type type, const struct subject *subject,
+                          const json_t *fields)
 {
     cleanup_free char *text = fields ? json_dumps(fields, JSON_COMPACT) : NULL;
-    const struct event_content news = {
-        .type = type, .sandbox = sandbox, .name = name, .fields = text
-    };
+    const struct event_content content = { .type = type,
+                                           .owner = subject->owner,
+                                           .sandbox = subject->sandbox,
+                                           .name = subject->name,
+                                           .fields = text };
+    struct event *event = event_new(&content);
 
     metrics_count_event(host->metrics, type);
-    event_ring_add(host->events, &news);
+    event_ring_add(host->events, event);
+    owner_events_add(host->owner_events, event);
+    event_unref(event);
 }
 
 static void audit_count_failure(struct host *host, const struct err *err)
@@ -114,34 +128,55 @@ static void audit_count_failure(struct host *host, const struct err *err)
     lock_release(&host->lock);
 }
 
+/* Returns the details of a line of the audit log: the fields, the owner of the object, and the
+ * caller if it has a token or acts on an object of another owner. */
+static json_t *audit_details(const struct subject *subject, const json_t *fields)
+{
+    json_t *details = fields ? json_copy((json_t *)(uintptr_t)fields) : json_object();
+    const struct caller *caller = caller_current();
+
+    if (subject->owner)
+        (void)json_object_set_new(details, "owner", json_string(subject->owner));
+    if (caller && subject->owner && strcmp(caller->owner, subject->owner) != 0)
+        (void)json_object_set_new(details, "by", json_string(caller->owner));
+    if (caller && caller->token[0])
+        (void)json_object_set_new(details, "byToken", json_string(caller->token));
+    return details;
+}
+
 /* Writes the audit log before it notifies subscribers, so that these find the record. Takes the
  * fields. */
-static void event_emit(struct host *host, enum event_type type, const struct sandbox_info *about,
+static void event_emit(struct host *host, enum event_type type, const struct subject *subject,
                        json_t *fields)
 {
     cleanup_json json_t *owned = fields;
-    const char *id = about ? about->id : NULL;
-    char name[SANDBOX_NAME_MAX + 1] = "";
     struct err err = { 0 };
 
-    if (types[type].record &&
-        audit_add(host->audit, types[type].record, id, json_incref(owned), &err) < 0) {
+    if (types[type].record && audit_add(host->audit, types[type].record, subject->sandbox,
+                                        audit_details(subject, owned), &err) < 0) {
         audit_count_failure(host, &err);
         (void)registry_sync(host->registry, &err); /* its line would have been the proof */
     }
-    if (about)
-        sandbox_name_copy(about->name, name);
-    event_publish(host, type, id, name, owned);
+    event_publish(host, type, subject, owned);
 }
 
 void host_event(struct host *host, enum event_type type, json_t *fields)
 {
-    event_emit(host, type, NULL, fields);
+    event_emit(host, type, &(struct subject){ .owner = NULL }, fields);
+}
+
+void owner_event(struct host *host, const char *owner, enum event_type type, json_t *fields)
+{
+    event_emit(host, type, &(struct subject){ .owner = owner }, fields);
 }
 
 void sandbox_event(struct sandbox *sandbox, enum event_type type, json_t *fields)
 {
-    event_emit(sandbox->host, type, &sandbox->info, fields);
+    char name[SANDBOX_NAME_MAX + 1];
+    const struct subject subject = { sandbox->info.owner, sandbox->info.id, name };
+
+    sandbox_name_copy(sandbox->info.name, name);
+    event_emit(sandbox->host, type, &subject, fields);
 }
 
 void process_table_event(const struct process_table *process_table, struct host *host,
@@ -149,21 +184,24 @@ void process_table_event(const struct process_table *process_table, struct host 
 {
     cleanup_json json_t *owned = fields;
     char name[SANDBOX_NAME_MAX + 1];
+    const struct subject subject = { process_table_owner(process_table),
+                                     process_table_sandbox(process_table), name };
 
     assert(!types[type].record);
     sandbox_name_copy(process_table_sandbox_name(process_table), name);
-    event_publish(host, type, process_table_sandbox(process_table), name, owned);
+    event_publish(host, type, &subject, owned);
 }
 
 void machine_event(const struct machine *machine, enum event_type type, json_t *fields)
 {
     cleanup_json json_t *owned = fields;
+    const struct subject subject = { .owner = machine->creator.owner, .sandbox = machine->id };
 
     assert(!types[type].record);
     if (machine->process_table)
         process_table_event(machine->process_table, machine->host, type, TAKE_PTR(owned));
     else
-        event_publish(machine->host, type, machine->id, NULL, owned);
+        event_publish(machine->host, type, &subject, owned);
 }
 
 json_t *process_end_fields(const char *process, const struct process_end *end)
@@ -177,13 +215,26 @@ json_t *process_end_fields(const char *process, const struct process_end *end)
     return fields;
 }
 
-int host_watch(struct host *host, const struct event_reader_spec *spec, struct event_reader **ret,
-               struct err *err)
+struct watch {
+    const struct event_reader_spec *spec;
+    struct event_reader **ret;
+    struct err *err;
+};
+
+static int watch_open(struct event_ring *ring, void *context)
 {
-    return event_reader_open(host->events, spec, ret, err);
+    const struct watch *watch = context;
+
+    return event_reader_open(ring, watch->spec, watch->ret, watch->err);
 }
 
-uint64_t host_last_event(struct host *host)
+int host_watch(struct host *host, const struct caller *caller, const struct event_reader_spec *spec,
+               struct event_reader **ret, struct err *err)
 {
-    return event_ring_last(host->events);
+    struct watch watch = { spec, ret, err };
+
+    if (caller_is_admin(caller))
+        return watch_open(host->events, &watch);
+    return owner_events_use(host->owner_events, caller->owner,
+                            &(struct ring_use){ watch_open, &watch });
 }

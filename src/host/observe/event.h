@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct caller;
 struct err;
 struct event_reader;
 struct event_reader_spec;
@@ -73,16 +74,17 @@ const char *event_type_name(enum event_type type);
 uint64_t event_types_matching(const char *pattern);
 
 /* Emits an event that concerns no sandbox. fields (an object, taken) may be NULL. Recorded types
- * are written to the audit log before this returns, so the caller must hold no lock; failed writes
- * are counted and shown by health. */
+ * are written to the audit log, with the caller of this thread, before this returns, so the caller
+ * must hold no lock; failed writes are counted and shown by health. */
 void host_event(struct host *host, enum event_type type, json_t *fields);
+
+/* Emits an event about an object of an owner that is no sandbox, as host_event does. */
+void owner_event(struct host *host, const char *owner, enum event_type type, json_t *fields);
 
 /* Emits an event about a sandbox, as host_event does. */
 void sandbox_event(struct sandbox *sandbox, enum event_type type, json_t *fields);
 
-/* Opens a reader of this host's events; the caller closes it before the host. */
-int host_watch(struct host *host, const struct event_reader_spec *spec, struct event_reader **ret,
-               struct err *err);
-
-/* Returns the number of the last event. */
-uint64_t host_last_event(struct host *host);
+/* Opens a reader of the events of this host for an admin, and of those of the caller's owner for
+ * others; it is closed before the host. */
+int host_watch(struct host *host, const struct caller *caller, const struct event_reader_spec *spec,
+               struct event_reader **ret, struct err *err);

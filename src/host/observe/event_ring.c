@@ -47,12 +47,15 @@ struct event_reader {
 };
 
 struct event_ring {
-    struct page *page;
+    struct page *page; /* NULL: of an owner */
+    uint64_t base;     /* the number before the first one */
+    size_t capacity;
+    size_t bytes_max;
 
     struct lock lock; /* protects all fields below; no other lock is taken under it */
     uint64_t seq;
-    struct event *events[EVENT_RING_COUNT]; /* indexed by number */
-    uint64_t first;                         /* number of the oldest event, if count is not 0 */
+    struct event **events; /* indexed by number */
+    uint64_t first;        /* number of the oldest event, if count is not 0 */
     size_t count;
     size_t bytes;
     struct event_reader *readers;
@@ -99,13 +102,32 @@ static int page_map(int state_fd, struct page **ret)
     return 0;
 }
 
+static struct event_ring *ring_make(size_t capacity, size_t bytes_max)
+{
+    struct event_ring *ring = xcalloc(1, sizeof(*ring));
+
+    lock_init(&ring->lock, LOCK_EVENTS);
+    ring->capacity = capacity;
+    ring->bytes_max = bytes_max;
+    ring->events = xcalloc(capacity, sizeof(struct event *));
+    return ring;
+}
+
+struct event_ring *event_ring_new(void)
+{
+    struct event_ring *ring = ring_make(OWNER_RING_COUNT, OWNER_RING_BYTES);
+
+    ring->base = ring->seq = clock_wall_ms() * 1000;
+    return ring;
+}
+
 int event_ring_open(int state_fd, struct event_ring **ret, struct err *err)
 {
-    cleanup_with(event_ring_close_slot) struct event_ring *ring = xcalloc(1, sizeof(*ring));
+    cleanup_with(event_ring_close_slot) struct event_ring *ring =
+        ring_make(EVENT_RING_COUNT, EVENT_RING_BYTES);
     char boot_id[BOOT_ID_SIZE];
     int r;
 
-    lock_init(&ring->lock, LOCK_EVENTS);
     r = page_map(state_fd, &ring->page);
     if (r < 0)
         return err_sys(err, r, "map " SEQ_FILE " in the state directory");
@@ -123,46 +145,60 @@ void event_ring_close(struct event_ring *ring)
 {
     if (!ring)
         return;
-    for (size_t i = 0; i < EVENT_RING_COUNT; i++)
+    for (size_t i = 0; i < ring->capacity; i++)
         event_unref(ring->events[i]);
     if (ring->page)
         (void)munmap(ring->page, PAGE_BYTES);
+    free(ring->events);
     lock_destroy(&ring->lock);
     free(ring);
 }
 
-static size_t event_size(const struct event *event)
+/* Copies a text (NULL: "") to *at, which moves behind it, and returns the copy. */
+static const char *text_put(char **at, const char *text)
 {
-    return sizeof(*event) + event->len + 1;
+    char *copy = *at;
+
+    *at = stpcpy(copy, text ? text : "") + 1;
+    return copy;
 }
 
-static struct event *event_make(const struct event_content *news)
+static size_t text_size(const char *text)
 {
-    const char *fields = news->fields ? news->fields : "{}";
-    size_t len = strlen(fields);
-    struct event *event;
+    return (text ? strlen(text) : 0) + 1;
+}
 
-    if (len > EVENT_FIELDS_MAX) {
+struct event *event_new(const struct event_content *content)
+{
+    const char *fields = content->fields ? content->fields : "{}";
+    struct event *event;
+    size_t size;
+    char *at;
+
+    if (strlen(fields) > EVENT_FIELDS_MAX)
         fields = "{}";
-        len = strlen(fields);
-    }
-    event = xcalloc(1, sizeof(*event) + len + 1);
+    size = sizeof(*event) + text_size(content->owner) + text_size(content->sandbox) +
+           text_size(content->name) + text_size(fields);
+    event = xcalloc(1, size);
     atomic_init(&event->refs, 1);
-    event->type = news->type;
-    event->len = len;
-    memcpy(event->fields, fields, len);
-    (void)snprintf(event->sandbox, sizeof(event->sandbox), "%s",
-                   news->sandbox ? news->sandbox : "");
-    (void)snprintf(event->name, sizeof(event->name), "%s", news->name ? news->name : "");
+    event->type = content->type;
+    event->time_ms = clock_wall_ms();
+    event->size = size;
+    at = event->texts;
+    event->owner = text_put(&at, content->owner);
+    event->sandbox = text_put(&at, content->sandbox);
+    event->name = text_put(&at, content->name);
+    event->fields = text_put(&at, fields);
+    event->len = strlen(fields);
     return event;
 }
 
 /* The caller holds the lock. */
 static void ring_drop_oldest(struct event_ring *ring)
 {
-    struct event **slot = &ring->events[ring->first % EVENT_RING_COUNT];
+    struct event **slot = &ring->events[ring->first % ring->capacity];
 
-    ring->bytes -= event_size(*slot);
+    ring->bytes -= (*slot)->size;
     event_unref(*slot);
     *slot = NULL;
     ring->first++;
@@ -188,25 +224,34 @@ static void reader_wake(struct event_reader *reader)
     (void)!write(reader->event_fd, &one, sizeof(one));
 }
 
-void event_ring_add(struct event_ring *ring, const struct event_content *news)
+void event_ring_add(struct event_ring *ring, struct event *event)
 {
-    struct event *event = event_make(news);
-
+    atomic_fetch_add(&event->refs, 1);
     lock_take(&ring->lock);
-    event->seq = ++ring->seq;
-    event->time_ms = clock_wall_ms();
-    ring->page->seq = ring->seq;
-    while (ring->count == EVENT_RING_COUNT ||
-           (ring->count > 0 && ring->bytes + event_size(event) > EVENT_RING_BYTES))
+    ring->seq++;
+    if (ring->page)
+        ring->page->seq = ring->seq;
+    while (ring->count == ring->capacity ||
+           (ring->count > 0 && ring->bytes + event->size > ring->bytes_max))
         ring_drop_oldest(ring);
     if (ring->count++ == 0)
-        ring->first = event->seq;
-    ring->bytes += event_size(event);
-    ring->events[event->seq % EVENT_RING_COUNT] = event;
+        ring->first = ring->seq;
+    ring->bytes += event->size;
+    ring->events[ring->seq % ring->capacity] = event;
     for (struct event_reader *reader = ring->readers; reader; reader = reader->next)
         if (reader_matches(reader, event))
             reader_wake(reader);
     lock_release(&ring->lock);
+}
+
+bool event_ring_has_readers(struct event_ring *ring)
+{
+    bool has_readers;
+
+    lock_take(&ring->lock);
+    has_readers = ring->readers;
+    lock_release(&ring->lock);
+    return has_readers;
 }
 
 void event_ring_shut(struct event_ring *ring)
@@ -234,12 +279,14 @@ static uint64_t reader_start_seq(const struct event_ring *ring,
 {
     uint64_t seq = ring->seq;
 
+    if (spec->start == EVENT_BEHIND_SEQ && spec->value == 0)
+        return ring->base;
     if (spec->start == EVENT_BEHIND_SEQ)
         return spec->value;
     if (spec->start == EVENT_FROM_NOW)
         return seq;
     while (ring->count > 0 && seq >= ring->first &&
-           ring->events[seq % EVENT_RING_COUNT]->time_ms >= spec->value)
+           ring->events[seq % ring->capacity]->time_ms >= spec->value)
         seq--;
     return seq;
 }
@@ -302,7 +349,7 @@ static struct event *reader_find_next(struct event_reader *reader)
     const struct event_ring *ring = reader->ring;
 
     while (reader->seq < ring->seq) {
-        struct event *event = ring->events[(reader->seq + 1) % EVENT_RING_COUNT];
+        struct event *event = ring->events[(reader->seq + 1) % ring->capacity];
 
         if (reader_matches(reader, event))
             return event;
@@ -321,16 +368,32 @@ struct event *event_reader_take(struct event_reader *reader, uint64_t *ret_lost)
     lock_take(&ring->lock);
     oldest = ring_oldest(ring);
     if (reader->seq + 1 < oldest) {
-        *ret_lost = oldest - reader->seq - 1;
+        /* How many an owner had before its ring is not known: one at least. */
+        *ret_lost = reader->seq < ring->base ? 1 : oldest - reader->seq - 1;
         reader->seq = oldest - 1;
     }
     event = reader_find_next(reader);
     if (event) {
         atomic_fetch_add(&event->refs, 1);
-        reader->seq = event->seq;
+        reader->seq++;
     }
     lock_release(&ring->lock);
     return event;
+}
+
+uint64_t event_reader_seq(struct event_reader *reader)
+{
+    uint64_t seq;
+
+    lock_take(&reader->ring->lock);
+    seq = reader->seq;
+    lock_release(&reader->ring->lock);
+    return seq;
+}
+
+uint64_t event_reader_last(struct event_reader *reader)
+{
+    return event_ring_last(reader->ring);
 }
 
 /* Returns whether the reader has to wait; it will be woken then. -ESHUTDOWN when no event will

@@ -28,7 +28,8 @@
 struct process_table {
     struct host *host;
     char sandbox[SANDBOX_ID_MAX];
-    char name[SANDBOX_NAME_MAX + 1]; /* of the sandbox */
+    char owner[OWNER_NAME_MAX + 1];  /* of the sandbox */
+    char name[SANDBOX_NAME_MAX + 1]; /* likewise */
     atomic_int refs;
     atomic_bool is_purged; /* the sandbox is being destroyed */
 
@@ -61,14 +62,15 @@ static bool table_remove(struct process_table *process_table, const struct recor
     return true;
 }
 
-struct process_table *process_table_new(struct host *host, const char *sandbox, const char *name)
+struct process_table *process_table_new(struct host *host, const struct sandbox_info *info)
 {
     struct process_table *process_table = xcalloc(1, sizeof(*process_table));
 
     process_table->host = host;
     atomic_init(&process_table->refs, 1);
-    (void)snprintf(process_table->sandbox, sizeof(process_table->sandbox), "%s", sandbox);
-    (void)snprintf(process_table->name, sizeof(process_table->name), "%s", name);
+    (void)snprintf(process_table->sandbox, sizeof(process_table->sandbox), "%s", info->id);
+    (void)snprintf(process_table->owner, sizeof(process_table->owner), "%s", info->owner);
+    (void)snprintf(process_table->name, sizeof(process_table->name), "%s", info->name);
     lock_init(&process_table->lock, LOCK_PROCESS_TABLE);
     process_table->last = &process_table->first;
     return process_table;
@@ -77,6 +79,11 @@ struct process_table *process_table_new(struct host *host, const char *sandbox, 
 const char *process_table_sandbox(const struct process_table *process_table)
 {
     return process_table->sandbox;
+}
+
+const char *process_table_owner(const struct process_table *process_table)
+{
+    return process_table->owner;
 }
 
 const char *process_table_sandbox_name(const struct process_table *process_table)

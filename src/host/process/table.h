@@ -12,11 +12,14 @@ struct err;
 struct host;
 struct process_table;
 struct record;
+struct sandbox_info;
 
 /* Allocates an empty table with one reference. */
-struct process_table *process_table_new(struct host *host, const char *sandbox, const char *name);
+struct process_table *process_table_new(struct host *host, const struct sandbox_info *info);
 
-/* Return the id and the name ("": none) of the sandbox, which are constant. */
+/* Return the id, the owner and the name ("": none) of the sandbox; all but the name are constant.
+ */
+const char *process_table_owner(const struct process_table *process_table);
 const char *process_table_sandbox(const struct process_table *process_table);
 const char *process_table_sandbox_name(const struct process_table *process_table);
 

@@ -118,7 +118,7 @@ int sandbox_enter_table(struct sandbox *sandbox, struct err *err)
     const char *owner = sandbox->info.owner, *name = sandbox->info.name;
     bool is_taken, is_being_removed;
 
-    sandbox->process_table = process_table_new(host, sandbox->info.id, sandbox->info.name);
+    sandbox->process_table = process_table_new(host, &sandbox->info);
     sandbox_begin_times(sandbox);
     lock_take(&host->lock);
     is_taken = index_find(host, SANDBOX_WORD_ID, owner, sandbox->info.id) ||

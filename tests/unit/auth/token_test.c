@@ -120,14 +120,17 @@ static void tokens_stay_until_they_are_removed(void)
     CHECK(count == 2 && list[0].used_ms > 0);
     CHECK_TEXT(list[0].label, "all");
     CHECK_TEXT(list[1].id, infos[1].id);
-    CHECK(token_store_remove(store, &caller_root, infos[0].id, &err) == 0);
-    CHECK(token_store_remove(store, &caller_root, infos[0].id, &err) < 0 &&
+    CHECK(token_store_remove(store, &caller_root, infos[0].id, &(struct token_info){ 0 }, &err) ==
+          0);
+    CHECK(token_store_remove(store, &caller_root, infos[0].id, &(struct token_info){ 0 }, &err) <
+              0 &&
           err.kind == ERR_NOT_FOUND);
     CHECK(bearer(store, secrets[0]) == ROLE_NONE && bearer(store, secrets[1]) == ROLE_READ);
     token_store_close(store);
     store = store_open();
     CHECK(bearer(store, secrets[0]) == ROLE_NONE && bearer(store, secrets[1]) == ROLE_READ);
-    CHECK(token_store_remove(store, &caller_root, infos[1].id, &err) == 0);
+    CHECK(token_store_remove(store, &caller_root, infos[1].id, &(struct token_info){ 0 }, &err) ==
+          0);
     token_store_close(store);
 }
 
@@ -156,7 +159,7 @@ static void a_port_token_opens_one_sandbox(void)
     token_port_derive(&other, reader, "sb-1", token);
     CHECK(role_at_port(store, token, "sb-1") == ROLE_NONE);
     token_port_derive(&info, secret, "sb-1", token);
-    CHECK(token_store_remove(store, &caller_root, info.id, &err) == 0);
+    CHECK(token_store_remove(store, &caller_root, info.id, &(struct token_info){ 0 }, &err) == 0);
     CHECK(role_at_port(store, token, "sb-1") == ROLE_NONE);
     token_store_close(store);
 }
@@ -203,7 +206,8 @@ static void there_is_room_for_so_many(void)
     CHECK(bearer(store, secret) == ROLE_USER);
     CHECK(token_store_create(store, &lasting, &info, secret, &err) < 0);
     CHECK(err.kind == ERR_EXHAUSTED, "(%s)", err.msg);
-    CHECK(token_store_remove(store, &caller_root, "00000008", &err) == 0);
+    CHECK(token_store_remove(store, &caller_root, "00000008", &(struct token_info){ 0 }, &err) ==
+          0);
     create(store, &lasting, &info, secret);
     token_store_close(store);
     remove_all_tokens();
@@ -261,9 +265,10 @@ static void a_token_knows_its_owner_and_scope(void)
     token_store_list(store, &bob, &list, &count);
     CHECK(count == 1);
     CHECK_TEXT(list[0].owner, "bob");
-    CHECK(token_store_remove(store, &bob, infos[0].id, &err) < 0 && err.kind == ERR_NOT_FOUND);
+    CHECK(token_store_remove(store, &bob, infos[0].id, &(struct token_info){ 0 }, &err) < 0 &&
+          err.kind == ERR_NOT_FOUND);
     CHECK(token_store_is_valid(store, ann.token));
-    CHECK(token_store_remove(store, &ann, infos[0].id, &err) == 0 &&
+    CHECK(token_store_remove(store, &ann, infos[0].id, &(struct token_info){ 0 }, &err) == 0 &&
           !token_store_is_valid(store, ann.token));
     token_store_close(store);
     remove_all_tokens();

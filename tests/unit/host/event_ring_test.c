@@ -11,10 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/access/caller.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "check.h"
 #include "host/observe/event_ring.h"
+#include "host/observe/owner_events.h"
 
 enum { WRITERS = 4, EACH = 20000, READERS = 3 };
 
@@ -42,9 +44,17 @@ static void start_anew(void)
     start();
 }
 
+static void add_content(const struct event_content *content)
+{
+    struct event *event = event_new(content);
+
+    event_ring_add(ring, event);
+    event_unref(event);
+}
+
 static void add(unsigned type, const char *sandbox, const char *name)
 {
-    event_ring_add(ring, &(struct event_content){ type, sandbox, name, "{\"a\":1}" });
+    add_content(&(struct event_content){ type, NULL, sandbox, name, "{\"a\":1}" });
 }
 
 static struct event_reader *open_reader(struct event_reader_spec spec)
@@ -62,7 +72,7 @@ static struct event_reader *open_reader(struct event_reader_spec spec)
 static uint64_t take(struct event_reader *reader, uint64_t *ret_lost)
 {
     struct event *event = event_reader_take(reader, ret_lost);
-    uint64_t seq = event ? event->seq : 0;
+    uint64_t seq = event ? event_reader_seq(reader) : 0;
 
     event_unref(event);
     return seq;
@@ -111,7 +121,7 @@ static void an_event_has_what_was_said(void)
     CHECK_TEXT(event->fields, "{\"a\":1}");
     event_unref(event);
     memset(long_fields, 'x', sizeof(long_fields) - 1);
-    event_ring_add(ring, &(struct event_content){ .type = 1, .fields = long_fields });
+    add_content(&(struct event_content){ .type = 1, .fields = long_fields });
     event = event_reader_take(reader, &lost);
     CHECK(event);
     CHECK_TEXT(event->fields, "{}");
@@ -133,7 +143,7 @@ static void one_who_comes_late_is_told(void)
         add(0, "sb-1", NULL);
     CHECK(take(reader, &lost) == 12 && lost == 10, "(lost %lu)", (unsigned long)lost);
     CHECK(take(reader, &lost) == 13 && lost == 0);
-    CHECK(kept && kept->seq == 1, "(whoever holds one has it)");
+    CHECK(kept && kept->sandbox[0] == '\0', "(whoever holds one has it)");
     event_unref(kept);
     event_reader_close(reader);
 }
@@ -148,7 +158,7 @@ static void the_ring_is_bounded(void)
     start_anew();
     memset(fields, 'x', sizeof(fields) - 1);
     for (int i = 0; i < 1000; i++)
-        event_ring_add(ring, &(struct event_content){ .fields = fields });
+        add_content(&(struct event_content){ .fields = fields });
     reader = open_reader((struct event_reader_spec){ .start = EVENT_BEHIND_SEQ });
     CHECK(take(reader, &lost) > 0 && lost > 0);
     for (count = 1; take(reader, &(uint64_t){ 0 }) > 0;)
@@ -294,11 +304,70 @@ static void writers_never_wait_for_slow_readers(void)
     CHECK(tallies[2].lost > 0);
 }
 
+static int reader_open(struct event_ring *of, void *context)
+{
+    const struct event_reader_spec spec = { .start = EVENT_BEHIND_SEQ, .types = UINT64_MAX };
+    struct err err = { 0 };
+
+    return event_reader_open(of, &spec, context, &err);
+}
+
+static void owner_add(struct owner_events *events, const char *owner, const char *sandbox)
+{
+    struct event *event = event_new(&(struct event_content){ .owner = owner, .sandbox = sandbox });
+
+    owner_events_add(events, event);
+    event_unref(event);
+}
+
+static void take_of(struct event_reader *reader, const char *sandbox)
+{
+    uint64_t lost, before = event_reader_seq(reader);
+    struct event *event = event_reader_take(reader, &lost);
+
+    CHECK(event && lost == 0);
+    CHECK_TEXT(event->sandbox, sandbox);
+    CHECK(event_reader_seq(reader) == before + 1, "(no number tells of others)");
+    event_unref(event);
+}
+
+static void an_owner_has_only_its_own_events(void)
+{
+    struct owner_events *events = owner_events_new();
+    struct event_reader *ann = NULL, *root = NULL;
+    uint64_t lost;
+
+    owner_add(events, "ann", "sb-1");
+    owner_add(events, "bob", "sb-2");
+    owner_add(events, NULL, "");
+    owner_add(events, "ann", "sb-3");
+    CHECK(owner_events_use(events, "ann", &(struct ring_use){ reader_open, &ann }) == 0);
+    CHECK(owner_events_use(events, OWNER_ROOT, &(struct ring_use){ reader_open, &root }) == 0);
+    take_of(ann, "sb-1");
+    take_of(ann, "sb-3");
+    take_of(root, "");
+    CHECK(!event_reader_take(ann, &lost) && !event_reader_take(root, &lost));
+    for (int i = 0; i < OWNER_RINGS_MAX + 10; i++) {
+        char name[16];
+
+        (void)snprintf(name, sizeof(name), "o%d", i);
+        owner_add(events, name, "sb-9");
+    }
+    owner_add(events, "ann", "sb-4");
+    take_of(ann, "sb-4"); /* a ring with a reader stays */
+    owner_events_shut(events);
+    CHECK(event_reader_wait(ann, -1, -1) == -ESHUTDOWN);
+    event_reader_close(ann);
+    event_reader_close(root);
+    owner_events_free(events);
+}
+
 static void all(void)
 {
     CHECK(mkdtemp(dir));
     dir_fd = open(dir, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
     CHECK(dir_fd >= 0);
+    RUN(an_owner_has_only_its_own_events);
     RUN(a_reader_gets_what_it_asked_for);
     RUN(an_event_has_what_was_said);
     RUN(one_who_comes_late_is_told);
