@@ -88,7 +88,7 @@ static int logs_run(int argc, char **argv)
     if (connection_open(&connection) < 0)
         return STATUS_HOLT;
     request.sandbox = argv[next];
-    request.process_id = argv[next + 1];
+    request.process_id = setup.command = argv[next + 1];
     request.follows = options.is_following;
     request.replays = options.has_tail;
     request.replay_bytes = options.tail_bytes;

@@ -216,10 +216,14 @@ static int handle_gap(const struct holt_process_event *gap)
 
 static int handle_ended(struct session *session, const struct holt_end *end)
 {
+    const bool is_viewer = session->role == RUN_VIEWER;
+    int status = STATUS_OK;
+
     terminal_restore(&session->terminal);
-    return session_stop(session, session->role == RUN_VIEWER
-                                     ? STATUS_OK
-                                     : run_outcome(session->setup->command, end));
+    /* A process that never ran has no output, so a viewer would see nothing at all. */
+    if (!is_viewer || end->outcome == HOLT_NOT_STARTED)
+        status = run_outcome(session->setup->command, end);
+    return session_stop(session, is_viewer ? STATUS_OK : status);
 }
 
 static int handle_event(struct session *session, const struct holt_process_event *event)
