@@ -622,6 +622,9 @@ struct holt_shell_command {
     holt_output_fn on_output; /* as in struct holt_command */
     void *context;
     size_t output_max;
+    const char *user;       /* of a new shell; refused if it has another one. NULL: any, or root */
+    const char *const *env; /* "NAME=value" to export in the shell before, ends with NULL */
+    const char *cwd;        /* the directory to enter before; NULL: where it is */
 };
 
 /* Runs one command in a persistent shell, which keeps its directory, variables and jobs.
@@ -636,6 +639,7 @@ struct holt_shell {
     const char *process_id; /* "": not running */
     bool is_busy;
     uint32_t waiting; /* queued commands */
+    const char *user; /* "": root */
 };
 
 struct holt_shell_list {
@@ -646,6 +650,10 @@ struct holt_shell_list {
 /* Starts the shell unless it runs; its terminal is that of process_id. */
 HOLT_API int holt_shell_open(struct holt *holt, const char *sandbox, const char *shell,
                              int64_t deadline, struct holt_shell **ret, struct holt_error *error);
+/* The same with shell, user, env and cwd of a command. */
+HOLT_API int holt_shell_open_with(struct holt *holt, const char *sandbox,
+                                  const struct holt_shell_command *command, int64_t deadline,
+                                  struct holt_shell **ret, struct holt_error *error);
 /* Returns a shell, and starts nothing. */
 HOLT_API int holt_shell_get(struct holt *holt, const char *sandbox, const char *shell,
                             int64_t deadline, struct holt_shell **ret, struct holt_error *error);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/shell/shell.h"
 
+#include "api/message/process_spec.h"
 #include "api/service.h"
 #include "api/stream/shell_stream.h"
 #include "base/arena.h"
@@ -16,6 +17,9 @@ int shell_service_run(const struct call *call, const struct msg_shell_run_reques
         .name = request->name,
         .text = request->command,
         .timeout_ms = request->timeout_ms,
+        .user = text_or_null(request->user),
+        .env = variables_make(request->env, request->env_count, call->arena),
+        .cwd = text_or_null(request->cwd),
     };
 
     return shell_stream_run(call, request->sandbox_id, &command, ret, err);
@@ -29,6 +33,7 @@ static struct msg_shell shell_message(const struct shell_info *info)
         .process_id = info->process,
         .busy = info->is_busy,
         .waiting = info->waiting,
+        .user = info->user,
     };
 }
 
@@ -47,10 +52,19 @@ static int shell_call(const struct call *call, const char *sandbox_id, const cha
 int shell_service_open(const struct call *call, const struct msg_shell_open_request *request,
                        struct err *err)
 {
+    const struct shell_command command = {
+        .name = request->name,
+        .user = text_or_null(request->user),
+        .env = variables_make(request->env, request->env_count, call->arena),
+        .cwd = text_or_null(request->cwd),
+    };
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
     struct shell_info info = { 0 };
     struct msg_shell shell;
-    int r = shell_call(call, request->sandbox_id, request->name, shell_open, &info, err);
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
 
+    if (r == 0)
+        r = shell_open_with(sandbox, &command, &info, err);
     if (r < 0)
         return r;
     shell = shell_message(&info);

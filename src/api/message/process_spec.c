@@ -29,8 +29,7 @@ static int words_check(const struct msg_process_spec *message, struct err *err)
     return 0;
 }
 
-/* "NAME=value" of each pair, with NULL behind the last. */
-static char **env_make(const struct pair *pairs, size_t count, struct arena *arena)
+char **variables_make(const struct pair *pairs, size_t count, struct arena *arena)
 {
     char **env = arena_take(arena, count + 1, sizeof(*env));
 
@@ -54,7 +53,7 @@ int process_spec_fill(const struct msg_process_spec *message, struct arena *aren
         return r;
     *ret = (struct process_spec){
         .args = (char *const *)(uintptr_t)message->args,
-        .env = env_make(message->env, message->env_count, arena),
+        .env = variables_make(message->env, message->env_count, arena),
         .cwd = text_or_null(message->cwd),
         .user = text_or_null(message->user),
         .has_stdin = message->stdin,

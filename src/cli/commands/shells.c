@@ -16,28 +16,44 @@
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/run/attach.h"
+#include "cli/run/options.h"
 #include "holt.h"
 
 /* --- shell ------------------------------------------------------------------------------------ */
 
 struct shell_options {
-    struct common_options common;
+    struct run_options run; /* user, env and workdir */
     const char *name;
+    uint64_t timeout_ms;
+    int status; /* of a failed write; STATUS_OK: all output was written */
 };
+
+static void shell_options_done(struct shell_options *options)
+{
+    run_options_done(&options->run);
+}
+
+static void shell_command_set(const struct shell_options *options, struct holt_shell_command *ret)
+{
+    ret->user = options->run.user;
+    ret->env = (const char *const *)options->run.env.items;
+    ret->cwd = options->run.workdir;
+}
 
 static const struct option_row shell_rows[] = {
     { "name", 'n', "SHELL", "the name of the shell; 'main' by default",
       OPTION_TEXT(struct shell_options, name) },
-    OPTION_HELP,
 };
 
-static const struct option_table shell_table = { shell_rows, ARRAY_SIZE(shell_rows), NULL };
+static const struct option_table shell_table = { shell_rows, ARRAY_SIZE(shell_rows),
+                                                 &run_surroundings_table };
 
 static int shell_run(int argc, char **argv)
 {
     static const struct operands operands = { 1, 1, "an ID" };
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
-    struct shell_options options = { .name = "main" };
+    struct holt_shell_command command = HOLT_INIT(holt_shell_command);
+    cleanup_with(shell_options_done) struct shell_options options = { .name = "main" };
     cleanup_result struct holt_shell *shell = NULL;
     struct holt_error error;
     int next, status;
@@ -47,8 +63,10 @@ static int shell_run(int argc, char **argv)
     if (!command_has_operands(&command_shell, &operands, argc - next) ||
         connection_open(&connection) < 0)
         return STATUS_HOLT;
-    if (holt_shell_open(connection.holt, argv[next], options.name, HOLT_NO_DEADLINE, &shell,
-                        &error) < 0)
+    command.shell = options.name;
+    shell_command_set(&options, &command);
+    if (holt_shell_open_with(connection.holt, argv[next], &command, HOLT_NO_DEADLINE, &shell,
+                             &error) < 0)
         return report_holt_error(&error);
     if (strcmp(shell->kind, "bash") != 0)
         return report("shell: the sandbox has no bash, and a plain sh has no terminal; use "
@@ -69,23 +87,17 @@ const struct command command_shell = {
 
 /* --- sh --------------------------------------------------------------------------------------- */
 
-struct sh_options {
-    struct common_options common;
-    uint64_t timeout_ms;
-    int status; /* of a failed write; STATUS_OK: all output was written */
-};
-
 static const struct option_row sh_rows[] = {
     { "timeout", 0, "TIME", "interrupt the command after this time: 30s, 5m",
-      OPTION_DURATION(struct sh_options, timeout_ms, 1, "a time like 30s") },
-    OPTION_HELP,
+      OPTION_DURATION(struct shell_options, timeout_ms, 1, "a time like 30s") },
 };
 
-static const struct option_table sh_table = { sh_rows, ARRAY_SIZE(sh_rows), NULL };
+static const struct option_table sh_table = { sh_rows, ARRAY_SIZE(sh_rows),
+                                              &run_surroundings_table };
 
 static int output_write(void *context, enum holt_piece_kind kind, const char *data, size_t len)
 {
-    struct sh_options *options = context;
+    struct shell_options *options = context;
     bool is_stdout = kind == HOLT_STDOUT;
     int r = write_all(is_stdout ? STDOUT_FILENO : STDERR_FILENO, data, len);
 
@@ -113,7 +125,7 @@ static int sh_run(int argc, char **argv)
     static const struct operands operands = { 3, 3, "an ID, a NAME and one COMMAND" };
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     struct holt_shell_command command = HOLT_INIT(holt_shell_command);
-    struct sh_options options = { .status = STATUS_OK };
+    cleanup_with(shell_options_done) struct shell_options options = { .status = STATUS_OK };
     cleanup_result struct holt_result *result = NULL;
     struct holt_error error;
     int next, status;
@@ -127,6 +139,7 @@ static int sh_run(int argc, char **argv)
     command.shell = argv[next + 1];
     command.text = argv[next + 2];
     command.timeout_ms = options.timeout_ms;
+    shell_command_set(&options, &command);
     command.on_output = output_write;
     command.context = &options;
     if (holt_shell_run(connection.holt, argv[next], &command, HOLT_NO_DEADLINE, &result, &error) <

@@ -100,6 +100,18 @@ const struct option_row run_sandbox_rows[RUN_SANDBOX_ROWS] = {
       OPTION_SIZE(struct run_options, quota_bytes, 1, "a size like 2G") },
 };
 
+static const struct option_row surroundings_rows[] = {
+    { "user", 'u', "USER", "the user of a new shell: a name or number", OPTION_CALL(set_user) },
+    { "env", 'e', "NAME[=VALUE]", "set a variable in the shell, or pass on that of holt",
+      OPTION_CALL(set_env) },
+    { "workdir", 'w', "DIR", "the directory that the shell enters first",
+      OPTION_PATH(struct run_options, workdir, "an absolute path") },
+    OPTION_HELP,
+};
+
+const struct option_table run_surroundings_table = { surroundings_rows,
+                                                     ARRAY_SIZE(surroundings_rows), NULL };
+
 static const struct option_row process_rows[] = {
     { "timeout", 0, "TIME", "kill the command after this time: 30s, 5m",
       OPTION_DURATION(struct run_options, timeout_ms, 0, "a time like 30s") },

@@ -40,6 +40,9 @@ extern const struct option_row run_sandbox_rows[RUN_SANDBOX_ROWS];
 /* The options of a process, and --help. Both tables are for structs that start with run_options. */
 extern const struct option_table run_process_table;
 
+/* --user, --env and --workdir of a shell, and --help. */
+extern const struct option_table run_surroundings_table;
+
 /* Parses "PORT" or "HOSTPORT:PORT"; host is 0 if it is absent. Returns false for other texts. */
 struct run_port {
     uint32_t host, inside;

@@ -7,6 +7,7 @@
 #include "client/error.h"
 #include "client/typed/gather.h"
 #include "client/typed/messages.h"
+#include "client/typed/request.h"
 #include "holt.h"
 
 static void shell_fill(void *result, struct holt_shell *shell, const struct msg_shell *message)
@@ -17,6 +18,7 @@ static void shell_fill(void *result, struct holt_shell *shell, const struct msg_
     shell->process_id = message->process_id;
     shell->is_busy = message->busy;
     shell->waiting = message->waiting;
+    shell->user = message->user;
 }
 
 static int opened_fill(void *result, const void *message, struct holt_error *error)
@@ -32,9 +34,31 @@ static int opened_fill(void *result, const void *message, struct holt_error *err
 int holt_shell_open(struct holt *holt, const char *sandbox, const char *shell, int64_t deadline,
                     struct holt_shell **ret, struct holt_error *error)
 {
-    const struct msg_shell_open_request request = { .sandbox_id = sandbox, .name = shell };
+    struct holt_shell_command command = HOLT_INIT(holt_shell_command);
+
+    command.shell = shell;
+    return holt_shell_open_with(holt, sandbox, &command, deadline, ret, error);
+}
+
+int holt_shell_open_with(struct holt *holt, const char *sandbox,
+                         const struct holt_shell_command *command, int64_t deadline,
+                         struct holt_shell **ret, struct holt_error *error)
+{
+    cleanup_with(arena_done) struct arena arena = ARENA_INIT(REQUEST_BYTES_MAX);
+    struct holt_shell_command given = HOLT_INIT(holt_shell_command);
+    struct msg_shell_open_request request;
     const struct client_call call = { &method_shell_service_open, &request, false, deadline };
 
+    if (options_take(&given, sizeof(given), command, error) < 0)
+        return -1;
+    request = (struct msg_shell_open_request){
+        .sandbox_id = sandbox,
+        .name = given.shell,
+        .user = given.user,
+        .cwd = given.cwd,
+    };
+    if (request_pairs(&arena, given.env, &request.env, &request.env_count, error) < 0)
+        return -1;
     return client_call_for(holt, &call, sizeof(**ret), opened_fill, ret, error);
 }
 
@@ -140,6 +164,7 @@ static int event_take(void *context, void **result, const void *message, struct 
 int holt_shell_run(struct holt *holt, const char *sandbox, const struct holt_shell_command *command,
                    int64_t deadline, struct holt_result **ret, struct holt_error *error)
 {
+    cleanup_with(arena_done) struct arena arena = ARENA_INIT(REQUEST_BYTES_MAX);
     struct holt_shell_command given = HOLT_INIT(holt_shell_command);
     cleanup_with(shell_run_done) struct shell_run run = { .is_shell_ended = false };
     struct msg_shell_run_request request;
@@ -159,7 +184,11 @@ int holt_shell_run(struct holt *holt, const char *sandbox, const struct holt_she
         .name = given.shell,
         .command = given.text,
         .timeout_ms = given.timeout_ms,
+        .user = given.user,
+        .cwd = given.cwd,
     };
+    if (request_pairs(&arena, given.env, &request.env, &request.env_count, error) < 0)
+        return -1;
     if (messages_follow(holt, &call, error) < 0 ||
         gather_result(&run.gather, run.sandbox_id ? run.sandbox_id : "",
                       run.process_id ? run.process_id : "", ret, error) < 0)

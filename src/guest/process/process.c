@@ -115,6 +115,9 @@ static int chown_ends(const struct message_spawn *message, const struct stdio_en
         if ((i > 0 || message->has_stdin || message->has_terminal) &&
             fchown(ends->child[i], message->uid, (gid_t)-1) < 0)
             return -errno;
+    for (int i = 0; i < ends->shell.side_count && message->uid != 0; i++)
+        if (fchown(ends->shell.side[i], message->uid, (gid_t)-1) < 0)
+            return -errno;
     return 0;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -75,6 +76,10 @@ int shell_run_begin(struct shell_run *run, struct err *err)
         run->state = RUN_RESTORING;
         return run_send(run, state.data, true, err);
     }
+    if (run->preparation && !run->has_prepared) {
+        run->state = RUN_PREPARING;
+        return run_send(run, run->preparation, true, err);
+    }
     run->state = RUN_RUNNING;
     if (!run->is_hidden) {
         lock_take(&run->sandbox->lock);
@@ -92,6 +97,11 @@ int shell_run_spawn(struct shell_run *run, enum shell_kind kind, struct err *err
     int r;
 
     run->kind = kind;
+    lock_take(&run->sandbox->lock);
+    if (!shell_has_user(run->shell))
+        (void)snprintf(run->shell->user, sizeof(run->shell->user), "%s",
+                       run->user ? run->user : "");
+    lock_release(&run->sandbox->lock);
     r = shell_spawn(run->sandbox, run->shell, kind, &process, err);
 
     if (r < 0)

@@ -85,6 +85,12 @@ static struct shell_run *run_new(struct sandbox *sandbox, struct shell *shell, c
     return run;
 }
 
+/* Returns NULL for root. */
+static char *user_copy(const char *user)
+{
+    return user && strcmp(user, "root") != 0 && strcmp(user, "0") != 0 ? xstrdup(user) : NULL;
+}
+
 /* Locked. Returns the shell of this name, which is created if there is none. */
 static int shell_obtain(struct sandbox *sandbox, const char *name, struct shell **ret,
                         struct err *err)
@@ -107,19 +113,38 @@ static int shell_obtain(struct sandbox *sandbox, const char *name, struct shell 
     return 0;
 }
 
+/* Locked. Refuses a user other than that of the shell, whose state it would get. */
+static int user_check(struct shell *shell, const char *user, struct err *err)
+{
+    cleanup_free char *wanted = user_copy(user);
+
+    if (!user || !shell_has_user(shell) || strcmp(shell->user, wanted ? wanted : "") == 0)
+        return 0;
+    return err_set(err, ERR_BUSY,
+                   "shell '%s' runs as user '%s'; use another name, or remove it first",
+                   shell->name, *shell->user ? shell->user : "root");
+}
+
 int shell_run_new(struct sandbox *sandbox, const struct shell_command *command,
                   struct shell_run **ret, struct err *err)
 {
+    cleanup_free char *preparation = NULL;
     struct shell_run *run = NULL;
     struct shell *shell;
-    int r;
+    int r = shell_preparation_make(command, &preparation, err);
 
+    if (r < 0)
+        return r;
     if (strlen(command->text) > SHELL_TEXT_MAX)
         return err_set(err, ERR_EXHAUSTED, "the command is longer than %d bytes", SHELL_TEXT_MAX);
     lock_take(&sandbox->lock);
     r = shell_obtain(sandbox, command->name, &shell, err);
+    if (r == 0)
+        r = user_check(shell, command->user, err);
     if (r == 0) {
         run = run_new(sandbox, shell, command->text);
+        run->preparation = TAKE_PTR(preparation);
+        run->user = user_copy(command->user);
         run_enqueue(run);
     }
     lock_release(&sandbox->lock);
@@ -271,6 +296,14 @@ static int run_start_error(struct shell_run *run, struct err *err)
     return err_set(err, ERR_BUSY, "shell '%s' cannot start: %.150s", run->shell->name, end->reason);
 }
 
+static int preparation_error(const struct shell_run *run, struct err *err)
+{
+    if (run->preparation_failed == SHELL_PREPARE_NO_DIRECTORY)
+        return err_set(err, ERR_INVALID, "shell '%s' cannot enter the directory", run->shell->name);
+    return err_set(err, ERR_INVALID, "shell '%s' cannot set a variable; it is read-only there",
+                   run->shell->name);
+}
+
 /* Handles the end of the process or of a command: ours (returns 1), or the one before it. */
 static int run_advance(struct shell_run *run, enum run_progress progress, struct err *err)
 {
@@ -279,17 +312,20 @@ static int run_advance(struct shell_run *run, enum run_progress progress, struct
             return shell_run_spawn(run, SHELL_SH, err);
         return run_start_error(run, err);
     }
-    if (run->state == RUN_RUNNING) {
-        if (progress == PROGRESS_DONE && shell_run_link(run)->done.how == SHELL_NOT_RUN)
-            return err_set(err, ERR_BUSY, "the terminal of shell '%s' is in use", run->shell->name);
+    if (progress == PROGRESS_DONE && shell_run_link(run)->done.how == SHELL_NOT_RUN &&
+        (run->state == RUN_RUNNING || run->state == RUN_PREPARING))
+        return err_set(err, ERR_BUSY, "the terminal of shell '%s' is in use", run->shell->name);
+    if (run->state == RUN_RUNNING)
         return 1;
-    }
     if (progress == PROGRESS_OVER && run->state == RUN_WAITING)
         return shell_run_spawn(run, shell_run_wanted_kind(run), err);
     if (progress == PROGRESS_OVER)
         return err_set(err, ERR_BUSY, "shell '%s' ended while its state was restored: %.100s",
                        run->shell->name, run->end.reason);
     run->has_restored = true;
+    run->has_prepared |= run->state == RUN_PREPARING;
+    if (run->preparation_failed)
+        return preparation_error(run, err);
     return shell_run_begin(run, err);
 }
 
@@ -344,6 +380,8 @@ int shell_run_next(struct shell_run *run, int watch_fd, void *data, size_t size,
         progress = run_poll(run, data, size, ret);
         if (progress == PROGRESS_OUTPUT && run->state == RUN_RUNNING)
             return 0;
+        if (progress == PROGRESS_OUTPUT && run->state == RUN_PREPARING && ret->len > 0)
+            run->preparation_failed = *(const char *)data;
         if (progress == PROGRESS_NONE)
             r = run_wait_or_time_out(run, watch_fd, err);
         else if (progress != PROGRESS_OUTPUT)
@@ -392,7 +430,7 @@ void shell_run_free(struct shell_run *run)
 {
     if (!run)
         return;
-    if ((run->state == RUN_RUNNING || run->state == RUN_RESTORING) &&
+    if ((run->state == RUN_RUNNING || run->state == RUN_RESTORING || run->state == RUN_PREPARING) &&
         shell_run_is_process_busy(run))
         run_drain(run);
     shell_run_drop_process(run);
@@ -402,6 +440,8 @@ void shell_run_free(struct shell_run *run)
     sandbox_unref(run->sandbox);
     (void)fd_close(run->event_fd);
     free(run->text);
+    free(run->preparation);
+    free(run->user);
     free(run);
 }
 

@@ -9,6 +9,7 @@ enum run_state {
     RUN_QUEUED,
     RUN_WAITING, /* first in the queue, but the process still runs a command of a previous daemon */
     RUN_RESTORING,
+    RUN_PREPARING, /* sets variables and the directory */
     RUN_RUNNING,
     RUN_ENDED,
 };
@@ -20,6 +21,9 @@ struct shell_run {
     struct process *process; /* referenced; NULL while queued */
     int event_fd;
     char *text;
+    char *preparation; /* a script to run before; NULL: none */
+    bool has_prepared; /* it has run */
+    char *user;        /* of a new shell; NULL: root */
     bool is_hidden;
     bool is_start_reported; /* SHELL_EVENT_STARTED was returned */
     bool has_restored;
@@ -31,7 +35,15 @@ struct shell_run {
     bool is_timed_out; /* and the guest was told to interrupt it */
     atomic_bool is_canceled;
     struct shell_end_info end;
+    char preparation_failed; /* what the preparation has printed; 0: nothing, all is well */
 };
+
+/* What a preparation prints when it fails. */
+enum { SHELL_PREPARE_NO_DIRECTORY = 'd', SHELL_PREPARE_NO_VARIABLE = 'v' };
+
+/* Writes the script that exports env and enters cwd of a command; NULL if it has neither.
+ * ERR_INVALID for a name that no variable of a shell can have. */
+int shell_preparation_make(const struct shell_command *command, char **ret, struct err *err);
 
 static inline struct shell_link *shell_run_link(const struct shell_run *run)
 {

@@ -106,8 +106,15 @@ int shell_spawn(struct sandbox *sandbox, struct shell *shell, enum shell_kind ki
         .shell = kind,
         .is_detached = true,
     };
+    char user[sizeof(shell->user)];
     struct process *process, *old;
-    int r = sandbox_exec(sandbox, &spec, &process, err);
+    int r;
+
+    lock_take(&sandbox->lock);
+    memcpy(user, shell->user, sizeof(user));
+    lock_release(&sandbox->lock);
+    spec.user = *user ? user : NULL;
+    r = sandbox_exec(sandbox, &spec, &process, err);
 
     if (r < 0)
         return r;
@@ -134,6 +141,11 @@ static bool shell_exists(const struct shell *shell)
            (shell->process && !process_is_over(shell->process));
 }
 
+bool shell_has_user(struct shell *shell)
+{
+    return shell->is_dormant || (shell->process && !process_is_over(shell->process));
+}
+
 /* Locked. */
 static void shell_fill_info(struct shell *shell, struct shell_info *ret)
 {
@@ -143,6 +155,8 @@ static void shell_fill_info(struct shell *shell, struct shell_info *ret)
         (void)snprintf(ret->process, sizeof(ret->process), "%s", process_id(shell->process));
     ret->is_busy = shell->queued > 0;
     ret->waiting = shell->queued > 0 ? shell->queued - 1 : 0;
+    if (shell_has_user(shell))
+        (void)snprintf(ret->user, sizeof(ret->user), "%s", shell->user);
 }
 
 int shell_list(struct sandbox *sandbox, struct shell_info **ret, size_t *ret_count, struct err *err)
@@ -181,16 +195,25 @@ int shell_get(struct sandbox *sandbox, const char *name, struct shell_info *ret,
     return is_there ? 0 : shell_refuse_unknown(sandbox, name, err);
 }
 
-/* An empty command starts the shell unless it runs. */
 int shell_open(struct sandbox *sandbox, const char *name, struct shell_info *ret, struct err *err)
 {
-    const struct shell_command command = { .name = name, .text = "" };
+    return shell_open_with(sandbox, &(struct shell_command){ .name = name }, ret, err);
+}
+
+/* An empty command starts the shell unless it runs. */
+int shell_open_with(struct sandbox *sandbox, const struct shell_command *command,
+                    struct shell_info *ret, struct err *err)
+{
+    const char *name = command->name;
+    struct shell_command opening = *command;
     struct shell_event event = { .kind = SHELL_EVENT_STARTED };
     struct shell_run *run = NULL;
     struct shell *shell;
     char data[64];
-    int r = shell_run_new(sandbox, &command, &run, err);
+    int r;
 
+    opening.text = "";
+    r = shell_run_new(sandbox, &opening, &run, err);
     while (r == 0 && event.kind != SHELL_EVENT_ENDED)
         r = shell_run_next(run, -1, data, sizeof(data), &event, err);
     shell_run_free(run);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host/process/process.h"
 #include "wire/shell.h"
 
 struct err;
@@ -22,11 +23,12 @@ enum {
 
 struct shell_info {
     char name[SHELL_NAME_MAX + 1];
-    enum shell_kind kind; /* SHELL_NONE: never started */
-    char process[16];     /* id of its process; "": none */
-    bool is_busy;         /* runs a command */
-    unsigned waiting;     /* commands queued after the running one */
-    uint64_t commands;    /* since the daemon started */
+    enum shell_kind kind;            /* SHELL_NONE: never started */
+    char process[16];                /* id of its process; "": none */
+    bool is_busy;                    /* runs a command */
+    unsigned waiting;                /* commands queued after the running one */
+    uint64_t commands;               /* since the daemon started */
+    char user[PROCESS_USER_MAX + 1]; /* "": root */
 };
 
 const char *shell_kind_name(enum shell_kind kind); /* "bash", "sh", "" */
@@ -58,6 +60,9 @@ struct shell_command {
     const char *text;    /* copied */
     uint64_t timeout_ms; /* for waiting and running together; 0: none */
     uint64_t silence_ms; /* time without an event until SHELL_EVENT_SILENCE; 0: never */
+    const char *user;    /* of a new shell; ERR_BUSY if it has another one. NULL: any, or root */
+    char *const *env;    /* "NAME=value" to export before, NULL-terminated; copied; or NULL */
+    const char *cwd;     /* directory to enter before; copied; NULL: where it is */
 };
 
 /* Appends a command to the queue of the shell. */
@@ -80,7 +85,9 @@ const char *shell_run_process(const struct shell_run *run);
 /* Frees the run. A running command is interrupted, and ends before this returns. Accepts NULL. */
 void shell_run_free(struct shell_run *run);
 
-/* Starts the shell unless it runs. */
+/* Starts the shell unless it runs. The second one uses user, env and cwd of a command. */
+int shell_open_with(struct sandbox *sandbox, const struct shell_command *command,
+                    struct shell_info *ret, struct err *err);
 int shell_open(struct sandbox *sandbox, const char *name, struct shell_info *ret, struct err *err);
 
 /* Returns a shell, and starts nothing. */

@@ -15,8 +15,9 @@ struct shell {
     atomic_int refs;
     char name[SHELL_NAME_MAX + 1];
     enum shell_kind kind;
-    struct process *process; /* referenced; NULL: none, or it has ended */
-    struct shell_run *queue; /* the first one runs */
+    char user[PROCESS_USER_MAX + 1]; /* "": root; while it has a process or is dormant */
+    struct process *process;         /* referenced; NULL: none, or it has ended */
+    struct shell_run *queue;         /* the first one runs */
     unsigned queued;
     uint64_t commands;
     bool is_dormant;      /* the next process restores the saved state */
@@ -41,8 +42,11 @@ struct process *shell_live_process(struct sandbox *sandbox, struct shell *shell)
  * restored. */
 bool shell_is_gone(const struct process_end *end);
 
-/* Starts a process of this kind for the shell, and returns it with a reference. If the program
- * does not exist, the outcome of the process says so. */
+/* Returns whether the shell has state that another user must not get. Locked. */
+bool shell_has_user(struct shell *shell);
+
+/* Starts a process of this kind and the shell's user for the shell, and returns it with a
+ * reference. If the program does not exist, the outcome of the process says so. */
 int shell_spawn(struct sandbox *sandbox, struct shell *shell, enum shell_kind kind,
                 struct process **ret, struct err *err);
 

@@ -13,6 +13,8 @@
 #include "host/shell/file.h"
 #include "host/shell/shell_internal.h"
 
+#define USER_LINE "# user "
+
 /* These scripts print a script that restores the state of the shell. Assignments that a shell
  * forbids, such as that of its version, fail without harm. Options come last: with some of them,
  * such a failure would end the new shell. The trap by which the guest sends commands is left
@@ -90,6 +92,8 @@ static void shell_save(struct sandbox *sandbox, struct shell *shell)
     if (!shell_is_changed(sandbox, shell, &input))
         return;
     (void)buf_printf(&state, "# %s\n", shell_kind_name(shell->kind));
+    if (*shell->user)
+        (void)buf_printf(&state, USER_LINE "%s\n", shell->user);
     if (shell_run_hidden(sandbox, shell, shell->kind == SHELL_SH ? sh_script : bash_script,
                          &state) < 0 ||
         memchr(state.data, '\0', state.len) ||
@@ -146,23 +150,46 @@ void shells_drop_snapshot(struct sandbox *sandbox, const char *snapshot)
     shell_file_each(sandbox, shell_drop_snapshot, &walk);
 }
 
-/* Returns the kind of the saved state; SHELL_NONE: none. */
-static enum shell_kind shell_saved_kind(struct sandbox *sandbox, const char *name)
+/* The start of a saved state. */
+struct saved {
+    enum shell_kind kind; /* SHELL_NONE: there is none */
+    char user[PROCESS_USER_MAX + 1];
+};
+
+/* The second line of a saved state names the user, if that is not root. */
+static void saved_read_user(const char *state, struct saved *ret)
+{
+    const char *line = state + strcspn(state, "\n");
+    size_t len;
+
+    if (strncmp(line, "\n" USER_LINE, strlen("\n" USER_LINE)) != 0)
+        return;
+    line += strlen("\n" USER_LINE);
+    len = strcspn(line, "\n");
+    if (len < sizeof(ret->user))
+        memcpy(ret->user, line, len);
+}
+
+static struct saved shell_read_saved(struct sandbox *sandbox, const char *name)
 {
     cleanup_with(buf_done) struct buf state = BUF_INIT(SHELL_STATE_MAX);
+    struct saved saved = { .kind = SHELL_NONE };
 
     if (shell_file_read_now(sandbox, name, &state) < 0 || !state.data)
-        return SHELL_NONE;
-    return strncmp(state.data, "# sh\n", 5) == 0 ? SHELL_SH : SHELL_BASH;
+        return saved;
+    saved.kind = strncmp(state.data, "# sh\n", 5) == 0 ? SHELL_SH : SHELL_BASH;
+    saved_read_user(state.data, &saved);
+    return saved;
 }
 
 /* Locked. Makes the next process restore the saved state. Returns the old process, whose
  * reference passes to the caller. */
-static struct process *shell_set_dormant(struct shell *shell, enum shell_kind kind)
+static struct process *shell_set_dormant(struct shell *shell, const struct saved *saved)
 {
-    shell->is_dormant = kind != SHELL_NONE;
+    shell->is_dormant = saved->kind != SHELL_NONE;
     if (shell->is_dormant)
-        shell->kind = kind;
+        shell->kind = saved->kind;
+    memcpy(shell->user, saved->user, sizeof(shell->user));
     shell->is_changed = false;
     shell->state_input = 0;
     return TAKE_PTR(shell->process);
@@ -176,11 +203,11 @@ void shells_set_dormant(struct sandbox *sandbox)
         return;
     list = shells_list(sandbox);
     for (size_t i = 0; list[i]; i++) {
-        enum shell_kind kind = shell_saved_kind(sandbox, list[i]->name);
+        const struct saved saved = shell_read_saved(sandbox, list[i]->name);
         struct process *process;
 
         lock_take(&sandbox->lock);
-        process = shell_set_dormant(list[i], kind);
+        process = shell_set_dormant(list[i], &saved);
         lock_release(&sandbox->lock);
         process_unref(process);
         shell_unref(list[i]);
@@ -208,21 +235,21 @@ static void shell_restore_snapshot(void *context, const char *name)
     struct sandbox *sandbox = walk->sandbox;
     struct process *process;
     struct shell *shell;
-    enum shell_kind kind;
+    struct saved saved;
 
     if (shell_file_restore_snapshot(sandbox, name, walk->snapshot) < 0) {
         shell_file_remove(sandbox, name);
         shell_delist(sandbox, name);
         return;
     }
-    kind = shell_saved_kind(sandbox, name);
+    saved = shell_read_saved(sandbox, name);
     lock_take(&sandbox->lock);
     shell = shell_find(sandbox, name);
     if (!shell) {
         shell = shell_new(name);
         shell_enlist(sandbox, shell);
     }
-    process = shell_set_dormant(shell, kind);
+    process = shell_set_dormant(shell, &saved);
     lock_release(&sandbox->lock);
     process_unref(process);
 }
@@ -275,7 +302,9 @@ static void shell_load(void *context, const char *name)
     struct shell_record record = { .kind = SHELL_NONE };
     bool was_there = shell_file_find(sandbox, name, &record) == 0;
     struct process *process = was_there ? shell_find_process(sandbox, record.process) : NULL;
-    enum shell_kind kind = process ? record.kind : shell_saved_kind(sandbox, name);
+    const struct saved saved = shell_read_saved(sandbox, name);
+    enum shell_kind kind = process ? record.kind : saved.kind;
+    const char *user = process ? process->record->spec->user : saved.user;
     struct shell *shell;
 
     if (!process && was_there && shell_has_ended(sandbox, record.process)) {
@@ -286,6 +315,7 @@ static void shell_load(void *context, const char *name)
         return;
     shell = shell_new(name);
     shell->kind = kind;
+    (void)snprintf(shell->user, sizeof(shell->user), "%s", user ? user : "");
     shell->process = process;
     shell->is_dormant = !process;
     shell->is_changed = process;

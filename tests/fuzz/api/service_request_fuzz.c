@@ -89,8 +89,8 @@ static int check_shell_stream_run(const struct call *call, const char *sandbox,
     return hosts_refusal(err);
 }
 
-static int check_shell_open(struct sandbox *sandbox, const char *name, struct shell_info *ret,
-                            struct err *err)
+static int check_shell_get(struct sandbox *sandbox, const char *name, struct shell_info *ret,
+                           struct err *err)
 {
     (void)sandbox;
     (void)ret;
@@ -98,9 +98,16 @@ static int check_shell_open(struct sandbox *sandbox, const char *name, struct sh
     return hosts_refusal(err);
 }
 
+static int check_shell_open_with(struct sandbox *sandbox, const struct shell_command *command,
+                                 struct shell_info *ret, struct err *err)
+{
+    assert(!command->cwd || *command->cwd == '/');
+    return check_shell_get(sandbox, command->name, ret, err);
+}
+
 static int check_shell_remove(struct sandbox *sandbox, const char *name, struct err *err)
 {
-    return check_shell_open(sandbox, name, NULL, err);
+    return check_shell_get(sandbox, name, NULL, err);
 }
 
 static int check_shell_list(struct sandbox *sandbox, struct shell_info **ret, size_t *ret_count,
@@ -192,7 +199,7 @@ static int check_thread_start(struct thread *thread, const char *name, void (*st
 #define sandbox_commit check_sandbox_commit
 #define service_launch check_service_launch
 #define shell_stream_run check_shell_stream_run
-#define shell_open check_shell_open
+#define shell_open_with check_shell_open_with
 #define shell_remove check_shell_remove
 #define shell_list check_shell_list
 #define port_list check_port_list

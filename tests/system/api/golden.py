@@ -363,6 +363,12 @@ def process_calls(call):
 def shell_calls(call):
     call("no shells", "ShellService/List", sandboxId="full")
     call("open", "ShellService/Open", sandboxId="full", name="main")
+    call("open for a user", "ShellService/Open", sandboxId="full", name="other", user="1000", cwd="/",
+         env={"A": "b"})
+    call("open for another user", "ShellService/Open", sandboxId="full", name="other", user="0")
+    call("open in no directory", "ShellService/Open", sandboxId="full", name="other", cwd="/none")
+    call("open with a variable that cannot be", "ShellService/Open", sandboxId="full", name="other", env={"a-b": ""})
+    call("remove other", "ShellService/Remove", sandboxId="full", name="other")
     call("get a shell", "ShellService/Get", sandboxId="full", name="main")
     call("get no shell", "ShellService/Get", sandboxId="full", name="other")
     call.stream("shell run", "ShellService/Run", {
