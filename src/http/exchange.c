@@ -104,7 +104,10 @@ static const struct refusal *access_check(struct exchange *exchange, bool is_pub
         token_store_match(listener->tokens,
                           exchange_header(exchange, MHD_HTTP_HEADER_AUTHORIZATION),
                           &exchange->caller);
-    return exchange->caller.role == ROLE_NONE ? &refuse_token : NULL;
+    if (exchange->caller.role != ROLE_NONE)
+        return NULL;
+    return exchange_header(exchange, MHD_HTTP_HEADER_AUTHORIZATION) ? &refuse_wrong_token
+                                                                    : &refuse_token;
 }
 
 struct exchange *exchange_new(const struct listener *listener, const char *target)

@@ -30,8 +30,23 @@ const struct refusal refuse_host = {
 const struct refusal refuse_origin = {
     403, ERR_DENIED, "origin not allowed; see listen.origins", NULL, NULL, true,
 };
+/* The two differ, so that a client can tell a user that the token is wrong (RFC 6750). */
+#define TOKEN_HINT "error_description=\"holt token create makes a token; there is no OAuth\""
+
 const struct refusal refuse_token = {
-    401,  ERR_UNAUTHENTICATED, "a valid bearer token is required", "WWW-Authenticate", "Bearer",
+    401,
+    ERR_UNAUTHENTICATED,
+    "a valid bearer token is required",
+    "WWW-Authenticate",
+    "Bearer realm=\"holt\", " TOKEN_HINT,
+    true,
+};
+const struct refusal refuse_wrong_token = {
+    401,
+    ERR_UNAUTHENTICATED,
+    "a valid bearer token is required",
+    "WWW-Authenticate",
+    "Bearer realm=\"holt\", error=\"invalid_token\", " TOKEN_HINT,
     true,
 };
 const struct refusal refuse_path = {

@@ -20,6 +20,7 @@
 #include "mcp/sandbox_tools.h"
 #include "mcp/session.h"
 #include "mcp/stateless.h"
+#include "mcp/task.h"
 #include "mcp/tools.h"
 #include "mcp/workspace.h"
 #include "toolbox/table.h"
@@ -38,6 +39,8 @@ struct mcp_call {
     json_t *progress_token;
     struct sandbox *sandbox;
     struct tool_call *call;
+    char task_call[MCP_TASK_CALL_SIZE]; /* its id if it may become a task; "": it may not */
+    bool is_task;
     json_t *result; /* of a call that is over already */
     struct err err; /* why it has not begun */
     bool is_failed;
@@ -168,7 +171,7 @@ static int toolbox_open(struct mcp_call *call, const struct mcp_call_request *re
     const struct tool_request wanted = {
         .name = request->tool->name,
         .params = arguments,
-        .call_id = request->call_id,
+        .call_id = call->task_call[0] ? call->task_call : request->call_id,
         .wants_changed = request->wants_changed,
         .snapshot = -1,
         .is_read_only = call->caller.is_read_only,
@@ -190,6 +193,10 @@ static int begin(struct mcp_call *call, const struct mcp_call_request *request, 
                        request->tool ? request->tool->name : request->sandbox_tool->name);
     if (!request->tool)
         return sandbox_tool_run(call, request, err);
+    if (call->caller.has_tasks && !call->caller.is_read_only && !request->call_id &&
+        !request->progress_token && mcp_task_is_for(request->tool) &&
+        mcp_task_call_make(call->task_call, err) < 0)
+        return -EIO;
     r = call_find_sandbox(call, request->arguments, err);
     if (r > 0)
         r = toolbox_open(call, request, err);
@@ -302,7 +309,7 @@ int mcp_call_next(struct mcp_call *call, json_t **ret, struct err *err)
     }
     while ((r = tool_next(call->call, &event, err)) == 0 && event.kind == TOOL_PROGRESS) {
         *ret = progress_json(call, event.progress.text, event.progress.len);
-        if (*ret || event.progress.len == 0)
+        if (*ret || event.progress.len == 0 || mcp_call_may_be_task(call))
             return 1;
     }
     if (r == -ECANCELED && !is_cancelled(call))
@@ -314,10 +321,25 @@ int mcp_call_next(struct mcp_call *call, json_t **ret, struct err *err)
     return 0;
 }
 
+bool mcp_call_may_be_task(const struct mcp_call *call)
+{
+    return call->task_call[0] && call->call;
+}
+
+json_t *mcp_call_take_task(struct mcp_call *call)
+{
+    call->is_task = true;
+    return reply_make(call, mcp_result(call->slot.id, mcp_task_created(sandbox_id(call->sandbox),
+                                                                       call->task_call)));
+}
+
+/* A call with an id goes on without its client, but the client knows of it only as a task. */
 void mcp_call_free(struct mcp_call *call)
 {
     if (!call)
         return;
+    if (mcp_call_may_be_task(call) && !call->is_task)
+        tool_cancel(call->call);
     if (call->caller.session)
         (void)mcp_session_leave(call->caller.session, &call->slot);
     tool_close(call->call);

@@ -39,6 +39,7 @@ struct mcp_caller {
     const struct mcp_workspace *workspace; /* of a request without a session; until it has begun */
     bool is_read_only;                     /* other tools are refused */
     bool may_wake;                         /* a sandbox may be made, started or resumed for it */
+    bool has_tasks;                        /* it can poll a task instead of waiting */
     int connection_fd;
 };
 
@@ -46,10 +47,17 @@ struct mcp_caller {
 struct mcp_call *mcp_call_new(const struct mcp_caller *caller, json_t *id,
                               const struct mcp_call_request *request);
 
-/* Waits for the next message: 1 with a progress notification (NULL: a keepalive is due), 0 with the
+/* Waits for the next message: 1 with a progress notification (NULL: a keepalive is due, or the call
+ * may become a task), 0 with the
  * reply (NULL: the client has cancelled the call), or -ECANCELED when the client has gone or the
  * daemon stops. */
 int mcp_call_next(struct mcp_call *call, json_t **ret, struct err *err);
+
+/* Whether the call may become a task. */
+bool mcp_call_may_be_task(const struct mcp_call *call);
+
+/* Makes it one: returns the reply that says so. The call goes on after mcp_call_free. */
+json_t *mcp_call_take_task(struct mcp_call *call);
 
 /* Accepts NULL. */
 void mcp_call_free(struct mcp_call *call);

@@ -93,6 +93,9 @@ json_t *mcp_result(json_t *id, json_t *result)
 
 static json_t *fault_data(const struct mcp_fault *fault)
 {
+    if (fault->code == MCP_MISSING_CAPABILITY)
+        return json_pack("{s:{s:{s:{}}}}", "requiredCapabilities", "extensions",
+                         MCP_TASKS_EXTENSION);
     if (fault->code != MCP_UNSUPPORTED_VERSION)
         return NULL;
     return json_pack("{s:o, s:o}", "supported", mcp_versions_json(), "requested",

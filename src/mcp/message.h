@@ -15,7 +15,8 @@ enum mcp_code {
     MCP_INTERNAL = -32603,
     MCP_REFUSED = -32000, /* from here on our own: what Holt itself refuses */
     MCP_NO_SESSION = -32001,
-    MCP_HEADER_MISMATCH = -32020, /* of revision 2026-07-28, as the next one */
+    MCP_HEADER_MISMATCH = -32020, /* of revision 2026-07-28, as the next two */
+    MCP_MISSING_CAPABILITY = -32021,
     MCP_UNSUPPORTED_VERSION = -32022,
     MCP_REFUSED_STATELESS = -31000, /* MCP_REFUSED in revision 2026-07-28 */
 };
@@ -39,6 +40,9 @@ int mcp_fault(struct mcp_fault *fault, enum mcp_code code, const char *format, .
 
 /* The same for a version that is not supported; the reply lists those that are. */
 int mcp_fault_version(struct mcp_fault *fault, const char *requested);
+
+/* The extension for calls that take long, see mcp/task.h. */
+#define MCP_TASKS_EXTENSION "io.modelcontextprotocol/tasks"
 
 enum mcp_kind { MCP_REQUEST, MCP_NOTIFICATION, MCP_RESPONSE };
 

@@ -183,7 +183,11 @@ int mcp_envelope_read(const struct mcp_message *message, const struct mcp_header
     const char *version = json_string_value(json_object_get(meta, META_VERSION));
     bool is_request = message->kind == MCP_REQUEST;
 
-    *ret = (struct mcp_envelope){ .has_tasks = false };
+    *ret = (struct mcp_envelope){
+        .has_tasks = json_is_object(
+            json_object_get(json_object_get(json_object_get(meta, META_CAPABILITIES), "extensions"),
+                            MCP_TASKS_EXTENSION)),
+    };
     if (is_request && meta_check(meta, fault) < 0)
         return -1;
     if (version && headers->version && !value_equals(headers->version, version))
@@ -208,9 +212,10 @@ static json_t *server_info(void)
 
 static json_t *discover(void)
 {
-    return json_pack("{s:o, s:{s:{}}, s:s, s:i, s:s}", "supportedVersions", mcp_versions_json(),
-                     "capabilities", "tools", "instructions", mcp_instructions(), "ttlMs",
-                     LIST_TTL_MS, "cacheScope", "private");
+    return json_pack("{s:o, s:{s:{}, s:{s:{}}}, s:s, s:i, s:s}", "supportedVersions",
+                     mcp_versions_json(), "capabilities", "tools", "extensions",
+                     MCP_TASKS_EXTENSION, "instructions", mcp_instructions(), "ttlMs", LIST_TTL_MS,
+                     "cacheScope", "private");
 }
 
 /* The list depends on what the token may do, so it is not for others. */

@@ -7,6 +7,7 @@
 #include "mcp/call.h"
 #include "mcp/post.h"
 #include "mcp/reply.h"
+#include "mcp/task.h"
 #include "mcp/workspace.h"
 
 /* Parameters of a method that are wrong are no error of the transport. */
@@ -46,17 +47,41 @@ static enum MHD_Result call_take(struct mcp_post *post, const struct mcp_message
     return mcp_post_call(post, message->id, &request, &workspace);
 }
 
+/* Tasks, and news of them, are for clients that said that they know them. */
+static bool needs_tasks(const struct mcp_message *message)
+{
+    const json_t *filter = json_object_get(message->params, "notifications");
+
+    return mcp_task_has_method(message->method) ||
+           (strcmp(message->method, "subscriptions/listen") == 0 &&
+            json_object_get(filter, "taskIds"));
+}
+
+static json_t *result_find(const struct mcp_post *post, const struct mcp_message *message,
+                           struct mcp_fault *fault)
+{
+    if (mcp_task_has_method(message->method))
+        return mcp_task_answer(mcp_sessions_host(post->exchange->frontend->context),
+                               &post->exchange->caller, message, fault);
+    return mcp_stateless_answer(message, mcp_post_is_read_only(post), fault);
+}
+
 static enum MHD_Result request_take(struct mcp_post *post, const struct mcp_message *message,
                                     const struct mcp_query *query)
 {
     struct mcp_fault fault;
     json_t *result;
 
+    if (needs_tasks(message) && !post->envelope.has_tasks) {
+        (void)mcp_fault(&fault, MCP_MISSING_CAPABILITY,
+                        "the client must have the extension " MCP_TASKS_EXTENSION);
+        return mcp_post_refuse(post, MHD_HTTP_BAD_REQUEST, message->id, &fault);
+    }
     if (strcmp(message->method, "tools/call") == 0)
         return call_take(post, message, query);
     if (strcmp(message->method, "subscriptions/listen") == 0)
         return listen_take(post, message);
-    result = mcp_stateless_answer(message, mcp_post_is_read_only(post), &fault);
+    result = result_find(post, message, &fault);
     if (!result)
         return mcp_post_refuse(post, status_of(fault.code), message->id, &fault);
     return mcp_post_answer(post, MHD_HTTP_OK, mcp_result(message->id, result));

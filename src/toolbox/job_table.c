@@ -51,17 +51,30 @@ static bool is_same_call(const struct tool_job *one, const struct tool_job *othe
            (one->generation == other->generation || strcmp(one->tool->name, "rollback") == 0);
 }
 
+/* Needs the lock. */
+static struct tool_job *job_find(const struct tool_job_table *jobs, const struct tool_job *job)
+{
+    struct tool_job *found = jobs->jobs;
+
+    while (found && !is_same_call(found, job))
+        found = found->next;
+    return found ? tool_job_ref(found) : NULL;
+}
+
+struct tool_job *tool_job_table_find(struct tool_job_table *jobs, const struct tool_job *job)
+{
+    lock_scope(&jobs->lock);
+
+    return job_find(jobs, job);
+}
+
 struct tool_job *tool_job_table_enter(struct tool_job_table *jobs, struct tool_job *job)
 {
     struct tool_job *found;
 
     lock_take(&jobs->lock);
-    found = jobs->jobs;
-    while (found && !is_same_call(found, job))
-        found = found->next;
-    if (found) {
-        (void)tool_job_ref(found);
-    } else {
+    found = job_find(jobs, job);
+    if (!found) {
         job->next = jobs->jobs;
         jobs->jobs = tool_job_ref(job);
     }

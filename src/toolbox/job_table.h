@@ -13,6 +13,9 @@ void tool_job_table_close(struct tool_job_table *jobs);
 /* Adds a job and returns NULL, or returns the job that has the same id, with a reference. */
 struct tool_job *tool_job_table_enter(struct tool_job_table *jobs, struct tool_job *job);
 
+/* Returns the job that has the same id, with a reference; NULL: none. */
+struct tool_job *tool_job_table_find(struct tool_job_table *jobs, const struct tool_job *job);
+
 /* Removes a job, if it is in the table. */
 void tool_job_table_leave(struct tool_job_table *jobs, struct tool_job *job);
 

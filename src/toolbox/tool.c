@@ -78,7 +78,9 @@ static int request_check(const struct tool_request *request, const struct tool *
 static int call_join(struct tool_call *call, struct tool_job *found, struct err *err)
 {
     struct tool_job *own = call->job;
-    int r = strcmp(found->digest, own->digest) == 0 ? 0 : tool_job_refuse_reused_id(own, err);
+    int r = !own->digest[0] || strcmp(found->digest, own->digest) == 0
+                ? 0
+                : tool_job_refuse_reused_id(own, err);
 
     call->job = found;
     call->is_joined = true;
@@ -144,6 +146,49 @@ int tool_open(struct sandbox *sandbox, const struct tool_request *request, int w
         tool_close(call);
         return r;
     }
+    *ret = call;
+    return 0;
+}
+
+/* Restores the stored result of the call, whose parameters are not known. */
+static int call_restore(struct tool_job *job, struct err *err)
+{
+    int r = tool_archive_find(job, err);
+
+    if (r == 0)
+        return err_set(err, ERR_NOT_FOUND,
+                       "sandbox '%s' has no call '%.60s'; only the latest are kept",
+                       sandbox_id(job->sandbox), job->call_id);
+    if (r < 0)
+        return r;
+    tool_result_restore(job);
+    lock_take(&job->lock);
+    job->is_repeated = true;
+    lock_release(&job->lock);
+    tool_job_complete(job, 0, NULL);
+    return 0;
+}
+
+int tool_find_call(struct sandbox *sandbox, const char *call_id, struct tool_call **ret,
+                   bool *ret_is_over, struct err *err)
+{
+    const struct tool_request request = { .call_id = call_id };
+    struct tool_call *call = xcalloc(1, sizeof(*call));
+    struct tool_job *found;
+    int r;
+
+    call->job = tool_job_new(sandbox, tool_find("bash"), &request);
+    call->job->digest[0] = '\0';
+    call->watch_fd = -1;
+    call->waiter.event_fd = -EBADF;
+    found = tool_job_table_find(host_extension_data(sandbox_host(sandbox)), call->job);
+    r = found ? call_join(call, found, err) : call_restore(call->job, err);
+    if (r < 0) {
+        call->is_joined = true; /* it was never begun, so there is nothing to end */
+        tool_close(call);
+        return r;
+    }
+    *ret_is_over = tool_job_is_over(call->job);
     *ret = call;
     return 0;
 }

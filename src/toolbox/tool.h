@@ -95,6 +95,11 @@ extern const struct host_extension toolbox_extension;
 int tool_open(struct sandbox *sandbox, const struct tool_request *request, int watch_fd,
               struct tool_call **ret, struct err *err);
 
+/* Finds a call by its id alone, in progress or finished, and joins it; ERR_NOT_FOUND if there is
+ * none. *ret_is_over: tool_next returns the result at once. */
+int tool_find_call(struct sandbox *sandbox, const char *call_id, struct tool_call **ret,
+                   bool *ret_is_over, struct err *err);
+
 /* Waits for the next event; the last one is the result. Progress without text means that the call
  * still runs without output. Returns -ECANCELED when the client has disconnected. */
 int tool_next(struct tool_call *call, struct tool_event *ret, struct err *err);

@@ -90,7 +90,7 @@ struct tool_job {
     bool has_mark;
     char call_id[TOOL_ID_MAX + 1]; /* "": none */
     char id_hash[TOOL_HASH_SIZE];  /* of call_id */
-    char digest[TOOL_HASH_SIZE];   /* of tool and parameters */
+    char digest[TOOL_HASH_SIZE];   /* of tool and parameters; "": those of any call */
     struct sandbox_mark mark;      /* the files before the call, for `changed` */
 
     /* Collected while the job runs: */

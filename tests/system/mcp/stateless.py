@@ -177,6 +177,14 @@ def a_read_only_client_gets_nothing_made():
     equal(before, sandboxes())
 
 
+def a_client_without_a_token_hears_what_is_missing():
+    for headers, wanted in [({}, 'Bearer realm="holt", error_description='), ({"Authorization": "Bearer x"}, 'Bearer realm="holt", error="invalid_token"')]:
+        status, given, _ = ask(tcp(), request("server/discover"), **headers)
+        equal(401, status)
+        assert given["WWW-Authenticate"].startswith(wanted) and "no OAuth" in given["WWW-Authenticate"], given["WWW-Authenticate"]
+        assert "resource_metadata" not in given["WWW-Authenticate"]
+
+
 def begun(name, **meta):
     """A connection with a call under way whose shell has written its pid to a file."""
     connection = Connection()
@@ -345,6 +353,52 @@ def every_annotation_says_what_the_tool_does():
             call("SandboxService/Destroy", sandboxId=each)
 
 
+TASKS = {"extensions": {META + "tasks": {}}}
+
+
+def a_long_call_is_a_task():
+    """For a client that can poll one; another one waits for the result."""
+    connection = Connection()
+
+    def tasks(method, capabilities=TASKS, **params):
+        return ask(Connection(), request(method, 1, envelope(capabilities=capabilities), **params))
+
+    assert META + "tasks" in result_of(ask(connection, request("server/discover")))["capabilities"]["extensions"]
+    assert "content" in result_of(ask(connection, tool("bash", {"cmd": "echo short"}, capabilities=TASKS)))
+    slow = "i=0; while [ ! -e go ]; do i=$((i+1)); echo $i; sleep 0.1; done; echo done"
+    run(connection, "rm -f go")
+    created = result_of(ask(connection, tool("bash", {"cmd": slow}, capabilities=TASKS)))
+    equal(("task", "working"), (created["resultType"], created["status"]))
+    assert created["createdAt"].endswith("Z") and created["ttlMs"] > 0 and created["pollIntervalMs"] > 0
+    task = created["taskId"]
+    equal(("complete", "working"), (lambda got: (got["resultType"], got["status"]))(result_of(tasks("tasks/get", taskId=task))))
+    equal({"complete"}, {result_of(tasks("tasks/update", taskId=task, inputResponses={}))["resultType"]})
+    for method in ["tasks/get", "tasks/update", "tasks/cancel"]:
+        status, _, reply = tasks(method, {}, taskId=task)
+        equal((400, (1, -32021)), (status, error_of(reply)))
+        assert META + "tasks" in reply["error"]["data"]["requiredCapabilities"]["extensions"]
+        for wrong in ["", "x", task[:-1], task + "0", task.split(":")[1], "sb-000000:" + task.split(":")[1], task.split(":")[0] + ":own"]:
+            equal((200, (1, PARAMS)), (lambda got: (got[0], error_of(got[2])))(tasks(method, taskId=wrong)), wrong)
+    equal((1, -32021), error_of(tasks("subscriptions/listen", {}, notifications={"taskIds": [task]})[2]))
+    other = {"Authorization": "Bearer " + token_create(owner="other")}
+    body = request("tasks/get", 1, envelope(capabilities=TASKS), taskId=task)
+    equal((1, PARAMS), error_of(ask(tcp(), body, **other)[2]))
+    run(connection, "touch go")
+    eventually(lambda: result_of(tasks("tasks/get", taskId=task))["status"] == "completed")
+    result = result_of(tasks("tasks/get", taskId=task))["result"]
+    assert "done" in result["content"][0]["text"] and result["isError"] is False and result["_meta"]["holt/result"]["exitCode"] == 0, result
+    result_of(tasks("tasks/cancel", taskId=task))  # which has no effect any more
+    # A task that is cancelled ends what it has started; so does a client that goes away before there is a task.
+    created = result_of(ask(connection, tool("bash", {"cmd": "echo $$ >pid-of-task; while :; do echo; sleep 0.1; done"}, capabilities=TASKS)))
+    result_of(tasks("tasks/cancel", taskId=created["taskId"]))
+    eventually(lambda: is_gone("pid-of-task"))
+    eventually(lambda: result_of(tasks("tasks/get", taskId=created["taskId"]))["status"] != "working")
+    begun("left-with-tasks", capabilities=TASKS).close()
+    eventually(lambda: is_gone("left-with-tasks"))
+    _, headers, _ = ask(connection, tool("bash", {"cmd": "echo x"}, capabilities=TASKS, progressToken=1))
+    equal("text/event-stream", headers["Content-Type"])
+
+
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
@@ -381,6 +435,40 @@ def results_are_for_models():
         assert result["isError"] and remedy in text_of(result), (name, result)
     _, _, body = ask(connection, tool("bash", {"cmd": r"printf '\033[31m1%%\r2%%\033[0m'; sleep 0.5"}, progressToken=1))
     equal("2%", events(body)[0]["params"]["message"])
+
+
+# Estimates of four bytes a token, as the daemon's own. Whoever makes one larger says so here, and in docs/mcp.md.
+TOKENS = {"instructions": 200, "tools/list": 6500, "tools/list, read-only": 3200, "bash: echo": 12, "read_file: 100 lines": 620,
+          "list_dir: 50 files": 100, "grep: 20 matches": 160, "edit_file": 40, "bash: 1 MiB of output": 10100}
+
+
+def tokens_print():
+    for name, count in token_counts().items():
+        print(f"{name}: {count} tokens, at most {TOKENS[name]}")
+
+
+def results_are_not_longer_than_said():
+    for name, count in token_counts().items():
+        assert count <= TOKENS[name], f"{name}: {count} tokens"
+
+
+def token_counts():
+    connection = Connection()
+    run(connection, "mkdir -p count; cd count; for i in $(seq 50); do echo line $i >f$i; done; seq -f 'text of line %g' 100 >hundred")
+
+    def listed(path):
+        return json.dumps(result_of(ask(connection, request("tools/list"), path=path))["tools"], separators=(",", ":"))
+
+    def use(name, **arguments):
+        return text_of(result_of(ask(connection, tool(name, arguments))))
+
+    texts = {"instructions": result_of(ask(connection, request("server/discover")))["instructions"],
+             "tools/list": listed("/mcp"), "tools/list, read-only": listed("/mcp?read-only=true"), "bash: echo": use("bash", cmd="echo hello"),
+             "read_file: 100 lines": use("read_file", path="count/hundred"), "list_dir: 50 files": use("list_dir", path="count"),
+             "grep: 20 matches": use("grep", pattern="line", path="count", max_results=20),
+             "edit_file": use("edit_file", path="count/f1", old_string="line", new_string="row"),
+             "bash: 1 MiB of output": use("bash", cmd="yes 'a line of output' | head -c 1048576")}
+    return {name: len(text.encode()) // 4 for name, text in texts.items()}
 
 
 GOOD = [request("server/discover"), request("tools/list"), request("subscriptions/listen", notifications={"toolsListChanged": True}),
