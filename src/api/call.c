@@ -7,12 +7,25 @@
 #include "base/err.h"
 #include "host/sandbox/sandbox.h"
 
+void call_set_word(const struct sandbox *sandbox, const char *word, struct err *err)
+{
+    char said[sizeof(err->msg)], id[SANDBOX_ID_MAX + 2];
+    const char *at;
+
+    (void)snprintf(id, sizeof(id), "'%s'", sandbox_id(sandbox));
+    at = strstr(err->msg, id);
+    if (!at || strlen(word) > SANDBOX_NAME_MAX)
+        return;
+    (void)snprintf(said, sizeof(said), "%.*s'%s'%s", (int)(at - err->msg), err->msg, word,
+                   at + strlen(id));
+    memcpy(err->msg, said, sizeof(err->msg));
+}
+
 int call_result(const struct call *call, int r, struct err *err)
 {
     const char *word = json_string_value(json_object_get(call->message, "sandboxId"));
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
-    char said[sizeof(err->msg)], id[SANDBOX_ID_MAX + 2], quoted[SANDBOX_NAME_MAX + 3];
-    const char *at;
+    char quoted[SANDBOX_NAME_MAX + 3];
     struct err ignored;
 
     if (r >= 0 || !word || !strstr(err->msg, "'sb-"))
@@ -21,13 +34,7 @@ int call_result(const struct call *call, int r, struct err *err)
     if (strstr(err->msg, quoted) ||
         sandbox_find(call->host, call->caller, word, &sandbox, &ignored) < 0)
         return r;
-    (void)snprintf(id, sizeof(id), "'%s'", sandbox_id(sandbox));
-    at = strstr(err->msg, id);
-    if (!at || strlen(word) > SANDBOX_NAME_MAX)
-        return r;
-    (void)snprintf(said, sizeof(said), "%.*s'%s'%s", (int)(at - err->msg), err->msg, word,
-                   at + strlen(id));
-    memcpy(err->msg, said, sizeof(err->msg));
+    call_set_word(sandbox, word, err);
     return r;
 }
 

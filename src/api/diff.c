@@ -17,6 +17,7 @@ struct diff_feed {
     struct sandbox *sandbox;
     struct sandbox_diff what;
     char *from, *to; /* what `what` points to */
+    char *word;      /* the id or name of the request */
     struct feed *feed;
 };
 
@@ -93,9 +94,13 @@ static int entry_put(const struct diff_entry *entry, void *context)
 static int diff_run_feed(struct feed *feed, void *context, struct err *err)
 {
     struct diff_feed *diff = context;
+    int r;
 
     diff->feed = feed;
-    return sandbox_diff(diff->sandbox, &diff->what, entry_put, diff, err);
+    r = sandbox_diff(diff->sandbox, &diff->what, entry_put, diff, err);
+    if (r < 0)
+        call_set_word(diff->sandbox, diff->word, err);
+    return r;
 }
 
 static void diff_free(void *context)
@@ -105,6 +110,7 @@ static void diff_free(void *context)
     sandbox_unref(diff->sandbox);
     free(diff->from);
     free(diff->to);
+    free(diff->word);
     free(diff);
 }
 
@@ -132,6 +138,7 @@ int snapshot_service_diff(const struct call *call, const struct msg_diff_request
     diff->sandbox = sandbox;
     diff->from = side_of(request->from);
     diff->to = side_of(request->to);
+    diff->word = xstrdup(request->sandbox_id);
     diff->what = (struct sandbox_diff){
         diff->from, diff->to, { .wants_lines = request->lines, .wants_patch = request->patch }
     };

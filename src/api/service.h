@@ -12,6 +12,7 @@ struct buf;
 struct err;
 struct host;
 struct listener;
+struct sandbox;
 struct stream;
 struct token_store;
 struct upload;
@@ -34,6 +35,10 @@ struct call {
 /* Returns r. If it is an error of the sandbox that the request names, its message gets the word of
  * the request in place of the id. */
 int call_result(const struct call *call, int r, struct err *err);
+
+/* Replaces the id of the sandbox in the message of an error by the word of the client, for streams
+ * that fail after their call has returned. */
+void call_set_word(const struct sandbox *sandbox, const char *word, struct err *err);
 
 /* Writes the reply of a unary method: 0, or a negative errno with err set. */
 int call_reply(const struct call *call, const struct schema *schema, const void *message,
