@@ -154,18 +154,19 @@ void event_ring_close(struct event_ring *ring)
     free(ring);
 }
 
+static size_t text_size(const char *text)
+{
+    return (text ? strlen(text) : 0) + 1;
+}
+
 /* Copies a text (NULL: "") to *at, which moves behind it, and returns the copy. */
 static const char *text_put(char **at, const char *text)
 {
     char *copy = *at;
 
-    *at = stpcpy(copy, text ? text : "") + 1;
+    memcpy(copy, text ? text : "", text_size(text));
+    *at += text_size(text);
     return copy;
-}
-
-static size_t text_size(const char *text)
-{
-    return (text ? strlen(text) : 0) + 1;
 }
 
 struct event *event_new(const struct event_content *content)
