@@ -171,6 +171,56 @@ HOLT_API int holt_audit(struct holt *holt, const struct holt_audit_options *opti
                         int64_t deadline, struct holt_audit_verdict **ret,
                         struct holt_error *error);
 
+/* --- owners ---------------------------------------------------------------------------------- */
+
+struct holt_owner_ceiling {
+    const char *name;   /* "sandboxes", "memory", "cpus", "disk", "pids", "ttl", ... */
+    const char *value;  /* as in holt.conf: "20", "8G", "1.500", "24h"; "none" or "all": none */
+    const char *source; /* "command", "holt.conf", "default" or "none" */
+};
+
+struct holt_owner {
+    const char *name;
+    uint64_t sandboxes; /* including throw-away ones */
+    uint64_t memory_bytes;
+    uint64_t cpu_millis;
+    uint64_t pids;
+    uint64_t disk_bytes;
+    const struct holt_owner_ceiling *const *ceilings;
+    size_t ceiling_count;
+};
+
+struct holt_owner_list {
+    size_t count;
+    const struct holt_owner *const *items;
+};
+
+struct holt_owner_setting {
+    const char *name;
+    const char *value; /* NULL: the ceiling is that of holt.conf again */
+};
+
+/* A NULL owner is the caller's. */
+HOLT_API int holt_owner_get(struct holt *holt, const char *owner, int64_t deadline,
+                            struct holt_owner **ret, struct holt_error *error);
+HOLT_API int holt_owner_list(struct holt *holt, int64_t deadline, struct holt_owner_list **ret,
+                             struct holt_error *error);
+
+struct holt_owner_options {
+    size_t size;
+    const struct holt_owner_setting *settings;
+    size_t count; /* at most 16 */
+};
+
+/* Sets ceilings, all or none. */
+HOLT_API int holt_owner_set(struct holt *holt, const char *owner,
+                            const struct holt_owner_options *options, int64_t deadline,
+                            struct holt_owner **ret, struct holt_error *error);
+
+/* Removes the ceilings that were set; holt.conf applies again. */
+HOLT_API int holt_owner_remove(struct holt *holt, const char *owner, int64_t deadline,
+                               struct holt_error *error);
+
 /* A token for clients over TCP. */
 struct holt_token {
     const char *id;

@@ -113,6 +113,13 @@ static void unrecorded_offer(struct holt *holt, const char *sandbox, const char 
                        list->unrecorded[i]->is_shared ? "shared volume" : "files of a sandbox");
 }
 
+static void owners_offer(struct holt *holt, const char *sandbox, const char *start)
+{
+    (void)sandbox;
+    OFFER_LIST(struct holt_owner_list, holt_owner_list(holt, HOLT_NO_DEADLINE, &list, &error), item,
+               complete_offer(start, item->name, ""));
+}
+
 static void tokens_offer(struct holt *holt, const char *sandbox, const char *start)
 {
     (void)sandbox;
@@ -139,11 +146,17 @@ static const struct source {
     bool is_of_sandbox;
     void (*offer)(struct holt *holt, const char *sandbox, const char *start);
 } sources[] = {
-    { "ID", false, sandboxes_offer },       { "ID:", false, places_offer },
-    { "TEMPLATE", false, templates_offer }, { "SNAPSHOT", true, snapshots_offer },
-    { "PROCESS", true, processes_offer },   { "VOLUME", false, volumes_offer },
-    { "TOKEN", false, tokens_offer },       { "TOOL", false, tools_offer },
-    { "SHELL", true, shells_offer },        { "UNRECORDED", false, unrecorded_offer },
+    { "ID", false, sandboxes_offer },
+    { "ID:", false, places_offer },
+    { "TEMPLATE", false, templates_offer },
+    { "SNAPSHOT", true, snapshots_offer },
+    { "PROCESS", true, processes_offer },
+    { "VOLUME", false, volumes_offer },
+    { "OWNER", false, owners_offer },
+    { "TOKEN", false, tokens_offer },
+    { "TOOL", false, tools_offer },
+    { "SHELL", true, shells_offer },
+    { "UNRECORDED", false, unrecorded_offer },
 };
 
 void complete_names(const char *kind, const char *sandbox, const char *start)

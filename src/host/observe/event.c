@@ -75,6 +75,7 @@ static const struct {
     [EVENT_VOLUME_REMOVED] = { "volume.removed", "volume-remove" },
     [EVENT_REGISTRY_INCOMPLETE] = { "registry.incomplete", "registry-incomplete" },
     [EVENT_VOLUME_UNRECORDED] = { "volume.unrecorded", NULL },
+    [EVENT_OWNER_CHANGED] = { "owner.changed", "owner-change" },
     [EVENT_VOLUME_ADOPTED] = { "volume.adopted", "volume-adopt" },
 };
 

@@ -14,6 +14,7 @@
 #include "host/core/host_internal.h"
 #include "host/owner/ceiling_registry.h"
 #include "host/owner/owner_internal.h"
+#include "host/sandbox/sandbox.h"
 #include "store/store.h"
 
 void host_get_owner(struct host *host, const char *name, struct owner_info *ret)
@@ -21,6 +22,26 @@ void host_get_owner(struct host *host, const char *name, struct owner_info *ret)
     lock_scope(&host->lock);
 
     owner_table_get(host->owners, name, ret);
+}
+
+void host_get_owner_for(struct host *host, const struct caller *caller, const char *name,
+                        struct owner_info *ret)
+{
+    cleanup_free struct sandbox_info *infos = NULL;
+    struct owner_charge charge;
+    size_t count = 0;
+
+    host_get_owner(host, name, ret);
+    if (caller->scope_count == 0)
+        return;
+    memset(ret->used, 0, sizeof(ret->used));
+    sandbox_list(host, caller, NULL, 0, &infos, &count);
+    for (size_t i = 0; i < count; i++) {
+        owner_charge_fill(infos[i].owner, &infos[i].limits, infos[i].quota_bytes, &charge);
+        for (enum ceiling which = 0; which < CEILING_AMOUNTS; which++)
+            ret->used[which] += strcmp(infos[i].owner, name) == 0 ? charge.amounts[which] : 0;
+        sandbox_info_done(&infos[i]);
+    }
 }
 
 void host_get_ceilings(struct host *host, const char *owner, struct ceilings *ret)

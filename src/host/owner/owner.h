@@ -26,6 +26,11 @@ struct owner_info {
 /* Returns the use and the ceilings of an owner, which may be unknown so far. */
 void host_get_owner(struct host *host, const char *name, struct owner_info *ret);
 
+/* The same for a caller whose token is limited to labels: the use is that of the sandboxes that it
+ * sees. */
+void host_get_owner_for(struct host *host, const struct caller *caller, const char *name,
+                        struct owner_info *ret);
+
 /* Lists the owners that have objects or ceilings of their own, by name; the caller frees *ret. */
 void host_list_owners(struct host *host, struct owner_info **ret, size_t *ret_count);
 

@@ -184,15 +184,18 @@ static int ceiling_refuse(const struct owner *owner, enum ceiling which, uint64_
                       owner->name, name);
 }
 
-/* Fails if the owner would exceed a ceiling with `more` of an amount. */
-static int ceiling_check(const struct owner *owner, enum ceiling which, uint64_t more,
-                         struct err *err)
+/* Fails if the owner would exceed a ceiling with `count` times this amount more. */
+static int ceiling_check(const struct owner *owner, enum ceiling which, uint64_t amount,
+                         size_t count, struct err *err)
 {
-    uint64_t most = ceiling_number(&owner->ceilings, which);
+    uint64_t most = ceiling_number(&owner->ceilings, which), more;
+    bool is_huge = __builtin_mul_overflow(amount, (uint64_t)count, &more);
 
-    if (more == 0 || (more <= most && owner->used[which] <= most - more))
+    if (most == CEILING_UNLIMITED || amount == 0)
         return 0;
-    return ceiling_refuse(owner, which, more, err);
+    if (!is_huge && more <= most && owner->used[which] <= most - more)
+        return 0;
+    return ceiling_refuse(owner, which, is_huge ? amount : more, err);
 }
 
 int owner_table_add(struct owner_table *table, const struct owner_charge *charge, size_t count,
@@ -202,7 +205,7 @@ int owner_table_add(struct owner_table *table, const struct owner_charge *charge
     int r = 0;
 
     for (enum ceiling which = 0; r == 0 && which < CEILING_AMOUNTS; which++)
-        r = ceiling_check(owner, which, charge->amounts[which] * count, err);
+        r = ceiling_check(owner, which, charge->amounts[which], count, err);
     if (r < 0) {
         owner_release(table, charge->owner);
         return r;
@@ -237,7 +240,7 @@ int owner_table_change(struct owner_table *table, const struct owner_charge *fro
 
     for (enum ceiling which = 0; r == 0 && which < CEILING_AMOUNTS; which++)
         if (to->amounts[which] > from->amounts[which])
-            r = ceiling_check(owner, which, to->amounts[which] - from->amounts[which], err);
+            r = ceiling_check(owner, which, to->amounts[which] - from->amounts[which], 1, err);
     for (enum ceiling which = 0; r == 0 && which < CEILING_AMOUNTS; which++)
         owner->used[which] += to->amounts[which] - from->amounts[which];
     return r;

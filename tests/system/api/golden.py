@@ -493,6 +493,21 @@ def template_calls(call, directory):
     call("remove no template", "TemplateService/Remove", name="committed")
 
 
+def owner_calls(call):
+    """After all other sandboxes are gone."""
+    call("own owner", "OwnerService/Get")
+    call("unknown owner", "OwnerService/Get", owner="nobody")
+    call("owner with a bad name", "OwnerService/Get", owner="a b")
+    call("set ceilings", "OwnerService/Set", owner="ann", settings=[{"name": "sandboxes", "value": "20"},
+                                                                    {"name": "memory", "value": "8G"}])
+    call("unset a ceiling", "OwnerService/Set", owner="ann", settings=[{"name": "memory"}])
+    call("unknown ceiling", "OwnerService/Set", owner="ann", settings=[{"name": "colour", "value": "1"}])
+    call("bad ceiling", "OwnerService/Set", owner="ann", settings=[{"name": "ttl", "value": "soon"}])
+    call("owners", "OwnerService/List")
+    call("remove an owner", "OwnerService/Remove", owner="ann")
+    call("remove no owner", "OwnerService/Remove", owner="ann")
+
+
 def token_calls(call):
     call("token", "TokenService/Create", label="first")
     made = call("token with all", "TokenService/Create", label="second", readOnly=True, ttlMs="3600000")["token"]["id"]
@@ -526,6 +541,7 @@ def all_calls(daemon, directory):
     shell_calls(call)
     file_calls(call)
     tool_calls(call)
+    owner_calls(call)
     token_calls(call)
     template_calls(call, directory)
     event_calls(call)
@@ -593,6 +609,8 @@ BASES = {  # a request that is right, and is refused for what it names, or chang
     "TemplateService/Commit": {**NOBODY, "name": "nothing"},
     "VolumeService/Create": {"name": "a volume's name"}, "VolumeService/List": {},
     "VolumeService/Remove": {"volume": "nothing"}, "VolumeService/Adopt": {"volume": "nothing"},
+    "OwnerService/Get": {"owner": "nobody"}, "OwnerService/List": {}, "OwnerService/Remove": {"owner": "nobody"},
+    "OwnerService/Set": {"owner": "fields", "settings": [{"name": "nothing", "value": "1"}]},
     "TokenService/Create": {"label": "fields", "ttlMs": 60000}, "TokenService/List": {},
     "TokenService/Remove": {"id": "nothing"},
     "HostService/Health": {}, "HostService/Capabilities": {}, "HostService/Metrics": {},

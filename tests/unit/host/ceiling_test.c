@@ -140,6 +140,14 @@ static void a_huge_amount_does_not_wrap(void)
     owner_table_set(table, "ann", &set);
     charge_of("ann", SANDBOX_MEMORY_MAX, &charge);
     CHECK(owner_table_add(table, &charge, 256, &err) < 0 && err.kind == ERR_EXHAUSTED);
+    charge.amounts[CEILING_MEMORY] = (UINT64_MAX >> 8) + 1; /* times 256 it is 0 */
+    CHECK(owner_table_add(table, &charge, 256, &err) < 0 && err.kind == ERR_EXHAUSTED);
+    charge.amounts[CEILING_MEMORY] = 1;
+    charge.amounts[CEILING_DISK] = UINT64_MAX;
+    CHECK(owner_table_add(table, &charge, 2, &err) == 0);
+    owner_table_subtract(table, &charge);
+    owner_table_subtract(table, &charge);
+    charge.amounts[CEILING_MEMORY] = SANDBOX_MEMORY_MAX;
     CHECK(owner_table_add(table, &charge, 1, &err) < 0 && err.kind == ERR_EXHAUSTED);
 }
 
