@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/xalloc.h"
+#include "host/machine/machine.h"
 #include "host/sandbox/sandbox.h"
 #include "http/stream.h"
 
@@ -97,6 +98,23 @@ static int owner_id_find(const struct call *call, const char *sandbox_id, struct
     return 0;
 }
 
+/* Its owner is a sandbox or a throw-away machine. */
+static bool port_is_seen(const struct call *call, const struct port_info *info)
+{
+    struct sandbox *sandbox = NULL;
+    struct machine *machine = NULL;
+    struct err ignored;
+
+    if (sandbox_find(call->host, call->caller, info->owner, &sandbox, &ignored) == 0) {
+        sandbox_unref(sandbox);
+        return true;
+    }
+    if (machine_find(call->host, call->caller, info->owner, &machine, &ignored) < 0)
+        return false;
+    machine_unref(machine);
+    return true;
+}
+
 int port_service_list(const struct call *call, const struct msg_list_ports_request *request,
                       struct err *err)
 {
@@ -104,7 +122,7 @@ int port_service_list(const struct call *call, const struct msg_list_ports_reque
     cleanup_free struct port_info *infos = NULL;
     struct msg_forwarded_port *ports;
     const char *id = NULL;
-    size_t count = 0;
+    size_t count = 0, shown = 0;
     int r = owner_id_find(call, request->sandbox_id, &owner, &id, err);
 
     if (r < 0)
@@ -112,10 +130,11 @@ int port_service_list(const struct call *call, const struct msg_list_ports_reque
     port_list(call->host, id, &infos, &count);
     ports = arena_take(call->arena, count, sizeof(*ports));
     for (size_t i = 0; i < count; i++)
-        ports[i] = (struct msg_forwarded_port){ .sandbox_id = infos[i].owner,
-                                                .port = infos[i].port,
-                                                .address = infos[i].address,
-                                                .connections = infos[i].connections };
-    return call_reply(call, MESSAGE(msg_list_ports_response, .ports = ports, .ports_count = count),
+        if (id || port_is_seen(call, &infos[i]))
+            ports[shown++] = (struct msg_forwarded_port){ .sandbox_id = infos[i].owner,
+                                                          .port = infos[i].port,
+                                                          .address = infos[i].address,
+                                                          .connections = infos[i].connections };
+    return call_reply(call, MESSAGE(msg_list_ports_response, .ports = ports, .ports_count = shown),
                       err);
 }

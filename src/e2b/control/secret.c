@@ -14,6 +14,7 @@
 #include "e2b/control/sandbox_json.h"
 #include "e2b/core/e2b.h"
 #include "e2b/core/metadata.h"
+#include "e2b/core/object_owner.h"
 #include "e2b/core/object_store.h"
 #include "e2b/core/page.h"
 #include "host/core/reactor.h"
@@ -41,11 +42,12 @@ static json_t *secret_json(const json_t *stored)
 }
 
 /* By id or name. */
-static json_t *pick(const json_t *list, const char *word)
+static json_t *pick(const struct e2b_request *request, const json_t *list)
 {
-    json_t *stored = e2b_objects_pick(list, "id", word);
+    const struct caller *caller = &request->exchange->caller;
+    json_t *stored = e2b_object_pick(list, caller, "id", request->params[0]);
 
-    return stored ? stored : e2b_objects_pick(list, "name", word);
+    return stored ? stored : e2b_object_pick(list, caller, "name", request->params[0]);
 }
 
 static int refuse_missing(const struct e2b_request *request, struct err *err)
@@ -57,7 +59,7 @@ static int find(const struct e2b_request *request, json_t **ret, struct err *err
 {
     cleanup_json json_t *all = e2b_objects_list(objects_of(request), OBJECTS_SECRETS);
 
-    *ret = json_incref(pick(all, request->params[0]));
+    *ret = json_incref(pick(request, all));
     return *ret ? 0 : refuse_missing(request, err);
 }
 
@@ -117,6 +119,7 @@ static enum MHD_Result create(struct e2b_request *request)
     (void)snprintf(id, sizeof(id), ID_PREFIX "%.20s", token);
     stored = json_pack("{s:s, s:i, s:{}, s:I}", "id", id, "version", 1, "metadata", "createdMs",
                        (json_int_t)clock_wall_ms());
+    e2b_object_own(stored, &request->exchange->caller);
     if (name_take(request->body, stored, &err) < 0 ||
         version_take(request->body, stored, &err) < 0 ||
         e2b_objects_put(objects_of(request), OBJECTS_SECRETS, stored, "name", &err) < 0)
@@ -143,7 +146,7 @@ struct update {
 static int update_in(json_t *list, void *context, struct err *err)
 {
     struct update *update = context;
-    json_t *stored = pick(list, update->request->params[0]);
+    json_t *stored = pick(update->request, list);
     json_int_t version = json_integer_value(json_object_get(stored, "version")) + 1;
     int r = stored ? version_take(update->request->body, stored, err)
                    : refuse_missing(update->request, err);
@@ -181,8 +184,7 @@ static enum MHD_Result delete (struct e2b_request *request) {
 
 static json_t *item_json(const json_t *stored, const void *context)
 {
-    (void)context;
-    return secret_json(stored);
+    return e2b_object_is_seen(stored, context) ? secret_json(stored) : NULL;
 }
 
 static enum MHD_Result list(struct e2b_request *request)
@@ -193,8 +195,9 @@ static enum MHD_Result list(struct e2b_request *request)
 
     if (e2b_page_parse(request, &page, &err) < 0)
         return e2b_reply_err(request, &err);
-    return e2b_reply_json(request, MHD_HTTP_OK,
-                          e2b_page_list(request, &page, all, false, item_json, NULL));
+    return e2b_reply_json(
+        request, MHD_HTTP_OK,
+        e2b_page_list(request, &page, all, false, item_json, &request->exchange->caller));
 }
 
 static const struct e2b_route routes[] = {

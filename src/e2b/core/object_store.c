@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/lock.h"
 #include "base/xalloc.h"
+#include "e2b/core/object_owner.h"
 
 enum {
     OBJECTS_MAX = 10000,
@@ -155,6 +156,24 @@ static int list_set(struct e2b_objects *objects, enum e2b_objects_kind kind, jso
     return 0;
 }
 
+/* Locked. Whether another object of the same owner has this word. */
+static bool is_taken(const json_t *list, const json_t *object, const char *field, const char *word)
+{
+    const char *id = json_string_value(json_object_get(object, "id"));
+    const json_t *each;
+    size_t index;
+
+    json_array_foreach(list, index, each) {
+        const char *text = json_string_value(json_object_get(each, field));
+
+        if (text && strcmp(text, word) == 0 &&
+            strcmp(e2b_object_owner(each), e2b_object_owner(object)) == 0 &&
+            strcmp(json_string_value(json_object_get(each, "id")), id) != 0)
+            return true;
+    }
+    return false;
+}
+
 /* Locked. */
 static int put(struct e2b_objects *objects, enum e2b_objects_kind kind, const json_t *object,
                const char *unique, struct err *err)
@@ -162,10 +181,10 @@ static int put(struct e2b_objects *objects, enum e2b_objects_kind kind, const js
     const json_t *old = objects->lists[kind];
     const char *id = json_string_value(json_object_get(object, "id"));
     const char *word = unique ? json_string_value(json_object_get(object, unique)) : NULL;
-    size_t at = index_of(old, "id", id), same = word ? index_of(old, unique, word) : at;
+    size_t at = index_of(old, "id", id);
     json_t *list;
 
-    if (same < json_array_size(old) && same != at)
+    if (word && is_taken(old, object, unique, word))
         return err_set(err, ERR_EXISTS, "'%.100s' is there already", word);
     list = json_copy(objects->lists[kind]);
     if (at < json_array_size(old))

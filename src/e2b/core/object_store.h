@@ -22,7 +22,7 @@ json_t *e2b_objects_find(struct e2b_objects *objects, enum e2b_objects_kind kind
                          const char *value);
 
 /* Adds an object, or replaces the one with its id. With a unique field, fails with ERR_EXISTS if
- * another object has the same value. On disk when this returns. */
+ * another object of the same owner has the same value. On disk when this returns. */
 int e2b_objects_put(struct e2b_objects *objects, enum e2b_objects_kind kind, const json_t *object,
                     const char *unique, struct err *err);
 
