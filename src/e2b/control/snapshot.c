@@ -17,6 +17,7 @@
 #include "e2b/control/volume.h"
 #include "e2b/core/e2b.h"
 #include "e2b/core/metadata.h"
+#include "e2b/core/object_owner.h"
 #include "e2b/core/object_store.h"
 #include "e2b/core/page.h"
 #include "e2b/core/ref.h"
@@ -64,7 +65,7 @@ static int name_check(const struct e2b_request *request, const char *name, struc
     if (!is_name(name))
         return err_set(err, ERR_INVALID,
                        "'%.60s' is not a name: lower-case letters, digits, '.', '_' and '-'", name);
-    built = e2b_builds_find(request->e2b->builds, name);
+    built = e2b_builds_find(request->e2b->builds, &request->exchange->caller, name);
     if (!built && template_open(host_store(request->host), name, &template, &ignored) < 0)
         return 0;
     if (!built)
@@ -101,6 +102,21 @@ static void sweep(struct host *host, struct e2b_objects *objects)
     }
 }
 
+/* The snapshot of this name among those of the owner. */
+static json_t *owned_pick(const json_t *list, const char *owner, const char *name)
+{
+    json_t *stored;
+    size_t index;
+
+    json_array_foreach(list, index, stored) {
+        const char *own = json_string_value(json_object_get(stored, "name"));
+
+        if (own && strcmp(own, name) == 0 && strcmp(e2b_object_owner(stored), owner) == 0)
+            return stored;
+    }
+    return NULL;
+}
+
 /* Its template is there. A name that is used again moves to the new snapshot. */
 static int finish_in(json_t *list, void *context, struct err *err)
 {
@@ -108,7 +124,7 @@ static int finish_in(json_t *list, void *context, struct err *err)
     const json_t *made = context;
     const char *name = json_string_value(json_object_get(made, "name"));
     json_t *stored = e2b_objects_pick(list, "id", json_string_value(json_object_get(made, "id")));
-    json_t *old = name ? e2b_objects_pick(list, "name", name) : NULL;
+    json_t *old = name ? owned_pick(list, e2b_object_owner(made), name) : NULL;
 
     if (!stored)
         return err_set(err, ERR_NOT_FOUND, "the snapshot is gone");
@@ -135,6 +151,7 @@ static int snapshot_make(struct e2b_request *request, const char *name, json_t *
         return r;
     *ret = json_pack("{s:s, s:s*, s:s, s:I}", "id", id, "name", name, "sandbox", request->params[0],
                      "createdMs", (json_int_t)clock_wall_ms());
+    e2b_object_own(*ret, &request->exchange->caller);
     e2b_volume_remember(request->sandbox, *ret);
     making = json_pack("{s:s, s:s, s:b}", "id", id, "sandbox", request->params[0], "making", 1);
     r = e2b_objects_put(objects_of(request), OBJECTS_SNAPSHOTS, making, NULL, err);
@@ -167,18 +184,24 @@ static enum MHD_Result create(struct e2b_request *request)
 
 /* --- delete, list ----------------------------------------------------------------------------- */
 
+struct deletion {
+    const struct caller *caller;
+    const char *asked;
+};
+
 /* By name or id, with a namespace in front or a tag behind. */
 static int delete_in(json_t *list, void *context, struct err *err)
 {
-    const char *asked = context, *slash = strrchr(asked, '/');
+    const struct deletion *deletion = context;
+    const char *asked = deletion->asked, *slash = strrchr(asked, '/');
     char word[TEMPLATE_NAME_MAX + 1];
     json_t *stored;
 
     asked = slash ? slash + 1 : asked;
     (void)snprintf(word, sizeof(word), "%.*s", (int)strcspn(asked, ":"), asked);
-    stored = e2b_objects_pick(list, "name", word);
+    stored = e2b_object_pick(list, deletion->caller, "name", word);
     if (!stored)
-        stored = e2b_objects_pick(list, "id", word);
+        stored = e2b_object_pick(list, deletion->caller, "id", word);
     if (!stored || has(stored, "deleted") || has(stored, "making"))
         return err_set(err, ERR_NOT_FOUND, "snapshot '%.100s' not found", asked);
     forget(stored);
@@ -187,8 +210,8 @@ static int delete_in(json_t *list, void *context, struct err *err)
 
 int e2b_snapshot_delete(struct e2b_request *request, const char *word, struct err *err)
 {
-    int r = e2b_objects_change(objects_of(request), OBJECTS_SNAPSHOTS, delete_in,
-                               (char *)(uintptr_t)word, err);
+    struct deletion deletion = { &request->exchange->caller, word };
+    int r = e2b_objects_change(objects_of(request), OBJECTS_SNAPSHOTS, delete_in, &deletion, err);
 
     if (r == 0)
         sweep(request->host, objects_of(request));
@@ -224,6 +247,7 @@ int e2b_snapshots_recover(struct host *host, struct e2b_objects *objects, struct
 }
 
 struct filter {
+    const struct caller *caller;
     const char *sandbox, *name; /* NULL: any */
 };
 
@@ -233,7 +257,8 @@ static json_t *item_json(const json_t *stored, const void *context)
     const char *from = json_string_value(json_object_get(stored, "sandbox"));
     const char *own = json_string_value(json_object_get(stored, "name"));
     size_t len = filter->name ? strcspn(filter->name, ":") : 0;
-    bool is_wanted = !has(stored, "deleted") && !has(stored, "making");
+    bool is_wanted = !has(stored, "deleted") && !has(stored, "making") &&
+                     e2b_object_is_seen(stored, filter->caller);
 
     if (is_wanted && filter->sandbox)
         is_wanted = strcmp(filter->sandbox, from) == 0;
@@ -245,7 +270,8 @@ static json_t *item_json(const json_t *stored, const void *context)
 static enum MHD_Result list(struct e2b_request *request)
 {
     cleanup_json json_t *all = e2b_objects_list(objects_of(request), OBJECTS_SNAPSHOTS);
-    const struct filter filter = { .sandbox = e2b_query(request, "sandboxID"),
+    const struct filter filter = { .caller = &request->exchange->caller,
+                                   .sandbox = e2b_query(request, "sandboxID"),
                                    .name = e2b_query(request, "name") };
     struct e2b_page page;
     struct err err = { 0 };

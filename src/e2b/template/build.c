@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/access/caller.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -16,6 +17,7 @@
 #include "base/xalloc.h"
 #include "builder/build.h"
 #include "builder/queue.h"
+#include "e2b/core/object_owner.h"
 #include "e2b/core/object_store.h"
 #include "e2b/template/archive.h"
 #include "e2b/template/build_state.h"
@@ -110,14 +112,17 @@ void e2b_build_parse(const char *word, char ret[E2B_ID_BYTES])
         (void)snprintf(ret, E2B_ID_BYTES, "%s", word);
 }
 
-const char *e2b_builds_files(const struct e2b_builds *builds)
+char *e2b_builds_files(const struct e2b_builds *builds, const char *owner)
 {
-    return builds->files;
+    if (strcmp(owner, OWNER_ROOT) == 0)
+        return xstrdup(builds->files);
+    return xasprintf("%s/owner-%s", builds->files, owner);
 }
 
-void e2b_builds_ticket(const struct e2b_builds *builds, const char *hash, char into[65])
+void e2b_builds_ticket(const struct e2b_builds *builds, const char *owner, const char *hash,
+                       char into[65])
 {
-    cleanup_free char *text = xasprintf("%s%s", builds->secret, hash);
+    cleanup_free char *text = xasprintf("%s%s/%s", builds->secret, owner, hash);
     unsigned char digest[SHA256_DIGEST_LENGTH];
 
     (void)SHA256((const unsigned char *)text, strlen(text), digest);
@@ -162,21 +167,26 @@ static void on_ended(void *context)
 }
 
 /* Needs the lock. */
-static json_t *find(struct e2b_builds *builds, const char *word)
+static json_t *find(struct e2b_builds *builds, const struct e2b_template_word *asked)
 {
+    cleanup_json json_t *list = NULL;
     json_t *found;
 
     settle(builds);
-    found = e2b_objects_find(builds->objects, OBJECTS_TEMPLATES, "id", word);
-    return found ? found : e2b_objects_find(builds->objects, OBJECTS_TEMPLATES, "name", word);
+    list = e2b_objects_list(builds->objects, OBJECTS_TEMPLATES);
+    found = e2b_object_pick(list, asked->caller, "id", asked->word);
+    if (!found)
+        found = e2b_object_pick(list, asked->caller, "name", asked->word);
+    return json_incref(found);
 }
 
-json_t *e2b_builds_find(struct e2b_builds *builds, const char *word)
+json_t *e2b_builds_find(struct e2b_builds *builds, const struct caller *caller, const char *word)
 {
+    const struct e2b_template_word asked = { caller, word };
     json_t *found;
 
     lock_take(&builds->lock);
-    found = find(builds, word);
+    found = find(builds, &asked);
     lock_release(&builds->lock);
     return found;
 }
@@ -192,18 +202,18 @@ json_t *e2b_builds_list(struct e2b_builds *builds)
     return list;
 }
 
-int e2b_builds_change(struct e2b_builds *builds, const char *word, const json_t *fallback,
-                      e2b_change_fn change, void *context, struct err *err)
+int e2b_builds_change(struct e2b_builds *builds, const struct e2b_template_word *asked,
+                      const json_t *fallback, e2b_change_fn change, void *context, struct err *err)
 {
     cleanup_json json_t *template = NULL;
     int r;
 
     lock_take(&builds->lock);
-    template = find(builds, word);
+    template = find(builds, asked);
     if (!template)
         template = json_deep_copy(fallback);
     r = template ? change(template, context, err)
-                 : err_set(err, ERR_NOT_FOUND, "template '%.100s' not found", word);
+                 : err_set(err, ERR_NOT_FOUND, "template '%.100s' not found", asked->word);
     if (r == 0) {
         e2b_builds_trim(template);
         r = e2b_objects_put(builds->objects, OBJECTS_TEMPLATES, template, "name", err);
@@ -348,23 +358,27 @@ static int begin(struct e2b_builds *builds, json_t *template, const char *id,
     return e2b_objects_put(builds->objects, OBJECTS_TEMPLATES, template, NULL, err);
 }
 
-int e2b_builds_begin(struct e2b_builds *builds, const char *template_id, const char *id,
-                     struct build_spec *spec, struct err *err)
+int e2b_builds_begin(struct e2b_builds *builds, const struct e2b_template_word *asked,
+                     const char *id, struct build_spec *spec, struct err *err)
 {
-    cleanup_json json_t *template = NULL;
+    cleanup_json json_t *list = NULL;
+    cleanup_free char *files = NULL;
+    json_t *template;
     char name[TEMPLATE_NAME_MAX + 1];
     struct entry *surplus;
     int r;
 
     e2b_build_template(id, name);
     spec->name = name;
-    spec->files = builds->files;
     lock_take(&builds->lock);
     settle(builds);
     surplus = entries_trim(builds);
-    template = e2b_objects_find(builds->objects, OBJECTS_TEMPLATES, "id", template_id);
+    list = e2b_objects_list(builds->objects, OBJECTS_TEMPLATES);
+    template = e2b_object_pick(list, asked->caller, "id", asked->word);
+    files = e2b_builds_files(builds, template ? e2b_object_owner(template) : OWNER_ROOT);
+    spec->files = files;
     r = template ? begin(builds, template, id, spec, err)
-                 : err_set(err, ERR_NOT_FOUND, "template '%.40s' not found", template_id);
+                 : err_set(err, ERR_NOT_FOUND, "template '%.40s' not found", asked->word);
     lock_release(&builds->lock);
     entries_free(surplus);
     sweep(builds);

@@ -51,8 +51,14 @@ json_t *e2b_build_uuid_json(const char *id);
 /* Writes the id of a build as it is stored: that of a UUID, or a word as it is. */
 void e2b_build_parse(const char *word, char ret[E2B_ID_BYTES]);
 
-/* Returns a copy of a stored template, by id or name, with the state of its builds; or NULL. */
-json_t *e2b_builds_find(struct e2b_builds *builds, const char *word);
+/* A template that exists for a caller, by id or name. */
+struct e2b_template_word {
+    const struct caller *caller;
+    const char *word;
+};
+
+/* Returns a copy of a stored template with the state of its builds; or NULL. */
+json_t *e2b_builds_find(struct e2b_builds *builds, const struct caller *caller, const char *word);
 
 /* Returns copies of all stored templates. */
 json_t *e2b_builds_list(struct e2b_builds *builds);
@@ -60,8 +66,8 @@ json_t *e2b_builds_list(struct e2b_builds *builds);
 /* Changes a stored template, by id or name, atomically. If there is none, the fallback is stored
  * (NULL: ERR_NOT_FOUND). A change that fails changes nothing. */
 typedef int (*e2b_change_fn)(json_t *template, void *context, struct err *err);
-int e2b_builds_change(struct e2b_builds *builds, const char *word, const json_t *fallback,
-                      e2b_change_fn change, void *context, struct err *err);
+int e2b_builds_change(struct e2b_builds *builds, const struct e2b_template_word *asked,
+                      const json_t *fallback, e2b_change_fn change, void *context, struct err *err);
 
 /* Removes a stored template by id and cancels its builds. Files of builds that a sandbox uses are
  * removed later. */
@@ -69,18 +75,20 @@ int e2b_builds_remove(struct e2b_builds *builds, const char *id, struct err *err
 
 /* Starts a build that the template, by id, lists as "waiting". Fails with ERR_EXHAUSTED at the
  * limit of builds. */
-int e2b_builds_begin(struct e2b_builds *builds, const char *template_id, const char *id,
-                     struct build_spec *spec, struct err *err);
+int e2b_builds_begin(struct e2b_builds *builds, const struct e2b_template_word *asked,
+                     const char *id, struct build_spec *spec, struct err *err);
 
 /* Returns the log of a build from the offset-th line on, and whether the build is still queued. */
 json_t *e2b_builds_logs(struct e2b_builds *builds, const char *id, size_t offset, size_t limit,
                         bool *ret_waits);
 
-/* Returns the absolute path of the uploaded files. */
-const char *e2b_builds_files(const struct e2b_builds *builds);
+/* Returns the absolute path of the files that an owner has uploaded; the caller frees it. Each
+ * owner has its own: a hash is only what a client calls its files. */
+char *e2b_builds_files(const struct e2b_builds *builds, const char *owner);
 
-/* Makes the ticket that permits an upload of the files with this hash; 64 digits. */
-void e2b_builds_ticket(const struct e2b_builds *builds, const char *hash, char into[65]);
+/* Makes the ticket that permits an upload of an owner's files with this hash; 64 digits. */
+void e2b_builds_ticket(const struct e2b_builds *builds, const char *owner, const char *hash,
+                       char into[65]);
 
 /* Writes the name of the template that holds a build's files. */
 void e2b_build_template(const char *id, char into[TEMPLATE_NAME_MAX + 1]);

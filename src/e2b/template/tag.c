@@ -127,10 +127,11 @@ static enum MHD_Result assign(struct e2b_request *request)
 {
     struct e2b_builds *builds = request->e2b->builds;
     struct asked asked = { .tags = NULL };
+    const struct e2b_template_word word = { &request->exchange->caller, asked.name };
     struct err err = { 0 };
 
     if (asked_get(request, "target", &asked, &err) < 0 ||
-        e2b_builds_change(builds, asked.name, NULL, tags_add, &asked, &err) < 0)
+        e2b_builds_change(builds, &word, NULL, tags_add, &asked, &err) < 0)
         return e2b_reply_err(request, &err);
     return e2b_reply_json(
         request, MHD_HTTP_CREATED,
@@ -141,17 +142,19 @@ static enum MHD_Result remove_tags(struct e2b_request *request)
 {
     struct e2b_builds *builds = request->e2b->builds;
     struct asked asked = { .tags = NULL };
+    const struct e2b_template_word word = { &request->exchange->caller, asked.name };
     struct err err = { 0 };
 
     if (asked_get(request, "name", &asked, &err) < 0 ||
-        e2b_builds_change(builds, asked.name, NULL, tags_remove, &asked, &err) < 0)
+        e2b_builds_change(builds, &word, NULL, tags_remove, &asked, &err) < 0)
         return e2b_reply_err(request, &err);
     return e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
 }
 
 static enum MHD_Result list(struct e2b_request *request)
 {
-    cleanup_json json_t *template = e2b_builds_find(request->e2b->builds, request->params[0]);
+    cleanup_json json_t *template =
+        e2b_builds_find(request->e2b->builds, &request->exchange->caller, request->params[0]);
     json_t *all, *each;
     const char *tag;
 

@@ -9,6 +9,7 @@
 #include "builder/build.h"
 #include "e2b/control/snapshot.h"
 #include "e2b/core/e2b.h"
+#include "e2b/core/object_owner.h"
 #include "e2b/template/build.h"
 #include "e2b/template/template_ref.h"
 #include "host/core/host.h"
@@ -88,7 +89,8 @@ static enum MHD_Result list(struct e2b_request *request)
     size_t count = 0, i;
 
     json_array_foreach(built, i, template)
-        (void)json_array_append_new(all, template_json(template));
+        if (e2b_object_is_seen(template, &request->exchange->caller))
+            (void)json_array_append_new(all, template_json(template));
     if (template_list(host_store(request->host), &infos, &count, &err) < 0) {
         json_decref(all);
         return e2b_reply_err(request, &err);
@@ -137,7 +139,8 @@ static enum MHD_Result get_local(struct e2b_request *request)
 
 static enum MHD_Result get(struct e2b_request *request)
 {
-    cleanup_json json_t *template = e2b_builds_find(builds_of(request), request->params[0]);
+    cleanup_json json_t *template =
+        e2b_builds_find(builds_of(request), &request->exchange->caller, request->params[0]);
     json_t *body;
 
     if (!template)
@@ -149,7 +152,8 @@ static enum MHD_Result get(struct e2b_request *request)
 
 static enum MHD_Result alias(struct e2b_request *request)
 {
-    cleanup_json json_t *template = e2b_builds_find(builds_of(request), request->params[0]);
+    cleanup_json json_t *template =
+        e2b_builds_find(builds_of(request), &request->exchange->caller, request->params[0]);
     struct e2b_template_ref ref;
     struct err err = { 0 };
 
@@ -177,11 +181,12 @@ static int publish(json_t *template, void *context, struct err *err)
 
 static enum MHD_Result patch(struct e2b_request *request)
 {
-    cleanup_json json_t *template = e2b_builds_find(builds_of(request), request->params[0]);
+    cleanup_json json_t *template =
+        e2b_builds_find(builds_of(request), &request->exchange->caller, request->params[0]);
+    const struct e2b_template_word word = { &request->exchange->caller, request->params[0] };
     struct err err = { 0 };
 
-    if (e2b_builds_change(builds_of(request), request->params[0], NULL, publish, request->body,
-                          &err) < 0)
+    if (e2b_builds_change(builds_of(request), &word, NULL, publish, request->body, &err) < 0)
         return e2b_reply_err(request, &err);
     return e2b_reply_json(request, MHD_HTTP_OK,
                           json_pack("{s:[O]}", "names", json_object_get(template, "name")));
@@ -189,7 +194,8 @@ static enum MHD_Result patch(struct e2b_request *request)
 
 static enum MHD_Result remove_answer(struct e2b_request *request)
 {
-    cleanup_json json_t *template = e2b_builds_find(builds_of(request), request->params[0]);
+    cleanup_json json_t *template =
+        e2b_builds_find(builds_of(request), &request->exchange->caller, request->params[0]);
     struct err err = { 0 };
     int r = template ? e2b_builds_remove(builds_of(request),
                                          json_string_value(json_object_get(template, "id")), &err)

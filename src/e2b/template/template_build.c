@@ -6,6 +6,7 @@
 #include "base/text/parse.h"
 #include "builder/build.h"
 #include "e2b/core/e2b.h"
+#include "e2b/core/object_owner.h"
 #include "e2b/template/build.h"
 #include "e2b/template/image.h"
 #include "e2b/template/tag.h"
@@ -118,11 +119,14 @@ static int create(struct e2b_request *request, json_t **ret_template, char build
     if (r < 0)
         return r;
     new = template_new(id, name);
+    e2b_object_own(new, &request->exchange->caller);
     begun.tags = tags;
-    r = e2b_builds_change(builds_of(request), name, new, build_add, &begun, err);
+    r = e2b_builds_change(builds_of(request),
+                          &(struct e2b_template_word){ &request->exchange->caller, name }, new,
+                          build_add, &begun, err);
     if (r < 0)
         return r;
-    *ret_template = e2b_builds_find(builds_of(request), name);
+    *ret_template = e2b_builds_find(builds_of(request), &request->exchange->caller, name);
     *ret_tags = TAKE_PTR(tags);
     return *ret_template ? 0 : err_set(err, ERR_NOT_FOUND, "template '%s' was deleted", name);
 }
@@ -162,6 +166,7 @@ static int build(const struct e2b_request *request, struct err *err)
     struct build_spec spec = { .caller = &request->exchange->caller,
                                .start_command = "",
                                .ready_command = "" };
+    const struct e2b_template_word word = { &request->exchange->caller, request->params[0] };
     char notice[E2B_IMAGE_NOTICE_BYTES], id[E2B_ID_BYTES];
     struct e2b_template_ref from;
     int r = origin_find(request, &from, notice, err);
@@ -176,7 +181,7 @@ static int build(const struct e2b_request *request, struct err *err)
         json_get_text(request->body, "readyCmd", &spec.ready_command, err) < 0)
         return err_wrap(err, "build");
     e2b_build_parse(request->params[1], id);
-    return e2b_builds_begin(builds_of(request), request->params[0], id, &spec, err);
+    return e2b_builds_begin(builds_of(request), &word, id, &spec, err);
 }
 
 static enum MHD_Result build_answer(struct e2b_request *request)
@@ -211,7 +216,8 @@ static json_t *lines_of(const json_t *entries)
 
 static enum MHD_Result status(struct e2b_request *request)
 {
-    cleanup_json json_t *template = e2b_builds_find(builds_of(request), request->params[0]);
+    cleanup_json json_t *template =
+        e2b_builds_find(builds_of(request), &request->exchange->caller, request->params[0]);
     const char *offset = e2b_query(request, "logsOffset");
     const json_t *found;
     char id[E2B_ID_BYTES];

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/text/parse.h"
 #include "e2b/core/e2b.h"
+#include "e2b/core/object_owner.h"
 #include "e2b/core/object_store.h"
 #include "e2b/template/build.h"
 #include "e2b/template/tag.h"
@@ -33,12 +34,13 @@ static bool bare_name(const char *asked, char ret[TEMPLATE_NAME_MAX + 1])
 static int snapshot_find(const struct e2b_request *request, const char *name,
                          struct e2b_template_ref *ret, struct err *err)
 {
-    struct e2b_objects *objects = request->e2b->objects;
-    cleanup_json json_t *found = e2b_objects_find(objects, OBJECTS_SNAPSHOTS, "name", name);
+    const struct caller *caller = &request->exchange->caller;
+    cleanup_json json_t *list = e2b_objects_list(request->e2b->objects, OBJECTS_SNAPSHOTS);
+    const json_t *found = e2b_object_pick(list, caller, "name", name);
     const char *alias;
 
     if (!found)
-        found = e2b_objects_find(objects, OBJECTS_SNAPSHOTS, "id", name);
+        found = e2b_object_pick(list, caller, "id", name);
     if (!found)
         return 0;
     if (json_is_true(json_object_get(found, "deleted")))
@@ -62,7 +64,7 @@ static int built_find(const struct e2b_request *request, const char *asked,
     const char *build;
 
     if (e2b_tag_split(asked, name, tag, &ignored) == 0)
-        found = e2b_builds_find(request->e2b->builds, name);
+        found = e2b_builds_find(request->e2b->builds, &request->exchange->caller, name);
     if (!found)
         return 0;
     build = e2b_tag_build(found, tag);

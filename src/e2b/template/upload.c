@@ -11,12 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/access/caller.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "e2b/core/e2b.h"
+#include "e2b/core/object_owner.h"
 #include "e2b/template/archive.h"
 #include "e2b/template/build.h"
 #include "http/exchange.h"
@@ -34,16 +36,19 @@ static bool is_hash(const char *text)
     return len > 0 && len <= 128 && strspn(text, "0123456789abcdefABCDEF") == len;
 }
 
-static char *path_of(const struct e2b_request *request)
+static char *path_of(const struct e2b_request *request, const json_t *template)
 {
-    return xasprintf("%s/%s.tar.gz", e2b_builds_files(request->e2b->builds), request->params[1]);
+    cleanup_free char *files = e2b_builds_files(request->e2b->builds, e2b_object_owner(template));
+
+    return xasprintf("%s/%s.tar.gz", files, request->params[1]);
 }
 
 static enum MHD_Result ask(struct e2b_request *request)
 {
     const struct listener *listener = request->exchange->listener;
     const char *host = e2b_header(request, MHD_HTTP_HEADER_HOST), *hash = request->params[1];
-    cleanup_json json_t *template = e2b_builds_find(request->e2b->builds, request->params[0]);
+    cleanup_json json_t *template =
+        e2b_builds_find(request->e2b->builds, &request->exchange->caller, request->params[0]);
     cleanup_free char *path = NULL;
     char ticket[65];
     bool is_present;
@@ -53,36 +58,49 @@ static enum MHD_Result ask(struct e2b_request *request)
     if (!template)
         return e2b_reply_error(request, MHD_HTTP_NOT_FOUND, "template '%.100s' not found",
                                request->params[0]);
-    path = path_of(request);
+    path = path_of(request, template);
     if (request->is_read_only) /* the address is a leave to write */
         return e2b_reply_error(request, MHD_HTTP_FORBIDDEN, "this token is read-only");
     is_present = e2b_archive_use(path);
-    e2b_builds_ticket(request->e2b->builds, hash, ticket);
+    e2b_builds_ticket(request->e2b->builds, e2b_object_owner(template), hash, ticket);
     return e2b_reply_json(
         request, MHD_HTTP_CREATED,
         json_pack("{s:b, s:o}", "present", is_present, "url",
                   json_sprintf("%s://%s/templates/%s/files/%s/%s",
                                listener->is_tls ? "https" : "http", host ? host : "localhost",
-                               request->params[0], hash, ticket)));
+                               json_string_value(json_object_get(template, "id")), hash, ticket)));
 }
 
+/* Makes room in the directory of the owner, which is inside that of root. */
+static int directory_make(const struct e2b_builds *builds, const char *owner)
+{
+    cleanup_free char *all = e2b_builds_files(builds, OWNER_ROOT);
+    cleanup_free char *own = e2b_builds_files(builds, owner);
+    int r = e2b_archives_prune(all);
+
+    return r < 0 || strcmp(all, own) == 0 ? r : e2b_archives_prune(own);
+}
+
+/* The ticket permits it, whoever sends it. */
 static int put_begin(struct e2b_request *request, struct err *err)
 {
-    const struct e2b_builds *builds = request->e2b->builds;
+    struct e2b_builds *builds = request->e2b->builds;
+    cleanup_json json_t *template = e2b_builds_find(builds, &caller_root, request->params[0]);
     struct upload *upload;
     char ticket[65];
     int r;
 
-    e2b_builds_ticket(builds, request->params[1], ticket);
-    if (!is_hash(request->params[1]) || strlen(request->params[2]) != sizeof(ticket) - 1 ||
+    e2b_builds_ticket(builds, e2b_object_owner(template), request->params[1], ticket);
+    if (!template || !is_hash(request->params[1]) ||
+        strlen(request->params[2]) != sizeof(ticket) - 1 ||
         CRYPTO_memcmp(ticket, request->params[2], sizeof(ticket) - 1) != 0)
         return err_set(err, ERR_DENIED, "this address is not valid");
-    r = e2b_archives_prune(e2b_builds_files(builds));
+    r = directory_make(builds, e2b_object_owner(template));
     if (r < 0)
         return err_sys(err, r, "make the directory of uploaded files");
     upload = xcalloc(1, sizeof(*upload));
     request->state = upload;
-    upload->path = path_of(request);
+    upload->path = path_of(request, template);
     upload->part = xasprintf("%s.XXXXXX", upload->path);
     upload->fd = mkostemp(upload->part, O_CLOEXEC);
     return upload->fd < 0 ? err_sys(err, -errno, "make the uploaded file") : 0;
