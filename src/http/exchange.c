@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "auth/peer.h"
 #include "auth/token_store.h"
 #include "base/clock.h"
 #include "base/text/parse.h"
@@ -99,8 +100,11 @@ static const struct refusal *access_check(struct exchange *exchange, bool is_pub
 
     if (refusal)
         return refusal;
-    exchange->caller = caller_root;
-    if (!listener->is_local && !is_public)
+    if (listener->is_local)
+        peer_find(listener->peers, exchange->connection_fd, &exchange->caller);
+    else if (is_public)
+        exchange->caller = caller_root;
+    else
         token_store_match(listener->tokens,
                           exchange_header(exchange, MHD_HTTP_HEADER_AUTHORIZATION),
                           &exchange->caller);

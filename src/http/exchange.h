@@ -14,6 +14,7 @@
 struct client_connection;
 struct envelope;
 struct frontend;
+struct peer_rules;
 struct refusal;
 struct upgraded_connections;
 
@@ -29,6 +30,7 @@ struct listener {
     struct origin_rules origin_rules;
     const char *tcp_address; /* ADDR:PORT of the TCP listener; "": there is none */
     struct token_store *tokens;
+    const struct peer_rules *peers; /* NULL: all peers of the unix socket are root */
     struct upgraded_connections *upgraded;
     struct frontend *frontends; /* in order of precedence */
     size_t frontend_count;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "auth/peer.h"
 #include "auth/token.h"
 #include "auth/token_store.h"
 #include "base/cleanup.h"
@@ -56,6 +57,7 @@ struct http_server {
     char *listen;      /* copies: the configuration may go before the server */
     char *hosts;
     char *origins;
+    struct peer_rules *peers;
     char tcp_address[64];
 };
 
@@ -260,6 +262,7 @@ static int local_start(struct http_server *http, const char *run_dir, int given_
     int r = 0;
 
     http->local.listener.is_local = true;
+    http->local.listener.peers = http->peers;
     http->local.listener.origin_rules.is_local = true;
     if (fd < 0) {
         r = listen_unix(path, &fd, err);
@@ -362,7 +365,9 @@ int http_start(const struct http_options *options, struct http_server **ret, str
     http->origins = xstrdup(options->origins);
     server_init(&http->local, http, options);
     server_init(&http->tcp, http, options);
-    r = listeners_start(http, options, err);
+    r = peer_rules_parse(options->socket_owners, &http->peers, err);
+    if (r == 0)
+        r = listeners_start(http, options, err);
     if (r < 0)
         return r;
     addresses_log(http, options);
@@ -396,5 +401,6 @@ void http_stop(struct http_server *http)
     free(http->listen);
     free(http->hosts);
     free(http->origins);
+    peer_rules_free(http->peers);
     free(http);
 }

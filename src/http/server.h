@@ -18,6 +18,7 @@ struct http_options {
     const char *tls_cert; /* "": no TLS */
     const char *tls_key;
     struct token_store *tokens;
+    const char *socket_owners;  /* of the configuration, see auth/peer.h */
     struct frontend *frontends; /* in order of precedence; must outlive the server */
     size_t frontend_count;
 

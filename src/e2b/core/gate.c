@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "auth/peer.h"
 #include "auth/token_store.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -19,6 +20,18 @@
 static bool is_local(const struct e2b_request *request)
 {
     return request->exchange->listener->is_local;
+}
+
+/* The lookup has shown that the sandbox is one of the peer's. */
+static bool is_allowed_peer(const struct e2b_request *request)
+{
+    return is_local(request) && caller_may_change(&request->exchange->caller);
+}
+
+static void peer_set(struct e2b_request *request)
+{
+    peer_find(request->exchange->listener->peers, request->connection_fd,
+              &request->exchange->caller);
 }
 
 /* Compares in constant time. */
@@ -45,7 +58,7 @@ static unsigned control_check(struct e2b_request *request, struct err *err)
     const char *key = e2b_header(request, "X-API-KEY");
 
     if (is_local(request))
-        exchange->caller = caller_root;
+        peer_set(request);
     else if (key)
         token_store_match_key(exchange->listener->tokens, key, &exchange->caller);
     else
@@ -68,7 +81,7 @@ static bool envd_token_matches(const struct e2b_request *request)
 {
     const char *wanted = e2b_metadata_text(request->metadata, "accessToken");
 
-    return is_local(request) || e2b_metadata_is_open(request->metadata) ||
+    return is_allowed_peer(request) || e2b_metadata_is_open(request->metadata) ||
            (wanted && token_matches(e2b_header(request, "X-Access-Token"), wanted));
 }
 
@@ -80,7 +93,7 @@ static bool traffic_token_matches(const struct e2b_request *request, const char 
     bool is_public = !wanted && (e2b_metadata_text(request->metadata, "accessToken") ||
                                  e2b_metadata_is_open(request->metadata));
 
-    return is_local(request) || is_public ||
+    return is_allowed_peer(request) || is_public ||
            (wanted && token_matches(e2b_header(request, "e2b-traffic-access-token"), wanted)) ||
            port_access_is_allowed(request, id);
 }
@@ -120,10 +133,15 @@ static unsigned paused_check(struct e2b_request *request, struct err *err)
 
 static unsigned sandbox_check(struct e2b_request *request, struct err *err)
 {
+    const struct caller *caller = &caller_root; /* its own token follows */
     char id[SANDBOX_ID_MAX];
 
+    if (is_local(request)) {
+        peer_set(request);
+        caller = &request->exchange->caller;
+    }
     if (!e2b_id_to(request->to.sandbox, id) ||
-        sandbox_find(request->host, &caller_root, id, &request->sandbox, err) < 0)
+        sandbox_find(request->host, caller, id, &request->sandbox, err) < 0)
         return gone_refuse(err);
     request->metadata = e2b_metadata_read(request->sandbox);
     request->has_token = request->to.kind == E2B_PORT ? traffic_token_matches(request, id)

@@ -888,6 +888,7 @@ static void server_open(void)
         .origins = "",
         .tls_cert = "",
         .tls_key = "",
+        .socket_owners = "",
         .frontends = frontends,
         .frontend_count = ARRAY_SIZE(frontends),
         .check_open = always_open,
