@@ -374,7 +374,7 @@ static void foreign_bytes_are_encoded(void)
                                           .mode = 420 };
 
     encodes_to(SCHEMA_OF(msg_volume, &volume), ENCODE_ALL,
-               XX);
+               "{\"id\":\"a\\\"\\\\\\n\\u0001\",\"name\":\"???\",\"owner\":\"\"}");
     encodes_to(SCHEMA_OF(msg_tool_content, &text), ENCODE_ALL, "{\"text\":\"a\\u0000b\"}");
     encodes_to(SCHEMA_OF(msg_read_file_response, &bytes), ENCODE_ALL, "{\"data\":\"+/8=\"}");
     encodes_to(SCHEMA_OF(msg_file_entry, &entry), ENCODE_SOME,
