@@ -343,6 +343,7 @@ struct holt_update_options {
     uint32_t max_snapshots;
     bool sets_volumes;
     const char *const *volumes; /* replace all of a stopped sandbox, as in holt_sandbox_options */
+    uint64_t quota_bytes;       /* at least what is in use */
 };
 
 /* Changes properties of a sandbox: all that are given, or none. */

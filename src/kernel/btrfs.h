@@ -52,6 +52,7 @@ int btrfs_quota_enable(int fd);
 uint64_t btrfs_group(uint64_t number);
 
 int btrfs_group_make(int fd, uint64_t group); /* -EEXIST */
+#define BTRFS_NO_LIMIT UINT64_MAX
 int btrfs_group_limit(int fd, uint64_t group, uint64_t bytes);
 
 /* Reads what the group was charged with at the last commit. -ENOENT if there is no such group. */

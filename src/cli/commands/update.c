@@ -96,6 +96,8 @@ static const struct option_row rows[] = {
       OPTION_U32(struct update_options, request.pids, 1, "a number like 256") },
     { "files", 0, "NUMBER", "limit of descriptors of one process",
       OPTION_U32(struct update_options, request.files, 1, "a number like 4096") },
+    { "quota", 0, "SIZE", "limit of its files and snapshots: 2G",
+      OPTION_SIZE(struct update_options, request.quota_bytes, 1, "a size like 2G") },
     { "ttl", 0, "TIME[:ACTION]", "kill, pause or stop it after this time; 0: never",
       OPTION_CALL(set_ttl) },
     { "idle-timeout", 0, "TIME[:ACTION]", "the same when unused for this time; 0: never",

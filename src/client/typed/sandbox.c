@@ -251,6 +251,7 @@ int holt_sandbox_update(struct holt *holt, const char *sandbox,
         .has_max_snapshots = given.sets_max_snapshots,
         .max_snapshots = given.max_snapshots,
         .volumes = given.sets_volumes ? &volumes : NULL,
+        .quota_bytes = given.quota_bytes,
     };
     if (request_pairs(&arena, given.labels, &request.labels, &request.labels_count, error) < 0)
         return -1;

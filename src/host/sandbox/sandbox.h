@@ -121,6 +121,7 @@ struct sandbox_change {
     const char *const *dropped_labels; /* keys */
     size_t dropped_count;
     struct sandbox_limits limits;
+    uint64_t quota_bytes;
     bool has_ttl, has_idle_timeout, has_snapshots_max;
     uint64_t ttl_ms; /* from now; 0: never */
     uint64_t idle_timeout_ms;

@@ -21,6 +21,7 @@
 #include "host/sandbox/mount.h"
 #include "host/sandbox/name.h"
 #include "host/sandbox/sandbox_internal.h"
+#include "store/volume/volume.h"
 
 static int change_check(const struct sandbox_change *change, struct err *err)
 {
@@ -130,6 +131,7 @@ static int info_change(struct host *host, struct sandbox_info *info,
     if (change->name)
         (void)snprintf(info->name, sizeof(info->name), "%s", change->name);
     limits_change(&info->limits, &change->limits);
+    info->quota_bytes = change->quota_bytes ? change->quota_bytes : info->quota_bytes;
     times_change(info, change);
     if (change->has_ttl)
         info->expires_ms = ttl_ms ? clock_wall_ms() + ttl_ms : 0;
@@ -141,6 +143,12 @@ static int machine_change(struct sandbox *sandbox, const struct sandbox_limits *
                           struct err *err)
 {
     return sandbox->machine ? machine_set_limits(sandbox->machine, limits, err) : 0;
+}
+
+/* Gives the volume another quota, if that has changed. */
+static int quota_change(struct sandbox *sandbox, uint64_t from, uint64_t to, struct err *err)
+{
+    return from != to ? volume_set_quota(sandbox->volume, to, err) : 0;
 }
 
 /* Counts the new limits for the owner instead of the old ones. */
@@ -187,6 +195,7 @@ static void info_commit(struct sandbox *sandbox, struct sandbox_info *info,
     own->mount_count = info->mount_count;
     sandbox->reserved = NULL; /* with the exchange: info is no longer what was reserved */
     own->limits = info->limits;
+    own->quota_bytes = info->quota_bytes;
     own->idle_timeout_ms = info->idle_timeout_ms;
     own->idle_action = info->idle_action;
     own->snapshots_max = info->snapshots_max;
@@ -217,8 +226,11 @@ static int change_record(struct sandbox *sandbox, struct sandbox_info *info,
     if (r == 0)
         r = machine_change(sandbox, &info->limits, err);
     if (r == 0)
+        r = quota_change(sandbox, sandbox->info.quota_bytes, info->quota_bytes, err);
+    if (r == 0)
         r = registry_put_changed(sandbox->host->registry, info, err);
     if (r < 0) {
+        (void)quota_change(sandbox, info->quota_bytes, sandbox->info.quota_bytes, &ignored);
         (void)machine_change(sandbox, &sandbox->info.limits, &ignored);
         charge_restore(sandbox, &old_charge);
         if (change->name)

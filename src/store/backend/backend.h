@@ -69,6 +69,10 @@ struct store_ops {
      * need a walk. NULL: usage is used. */
     int (*usage_settled)(struct volume *volume, uint64_t *ret_bytes);
 
+    /* Changes the quota (0: none) at once. ERR_UNSUPPORTED if this volume cannot have one. NULL: no
+     * volume can. */
+    int (*limit)(struct volume *volume, uint64_t quota_bytes, struct err *err);
+
     /* Allows a full volume to be mounted, which needs a few blocks, and ends that. May be NULL. */
     void (*relax)(struct volume *volume, bool is_relaxed);
     int (*destroy)(struct volume *volume); /* also an incomplete volume */

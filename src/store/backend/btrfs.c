@@ -408,6 +408,24 @@ static int btrfs_usage(struct volume *volume, uint64_t *ret_bytes)
     return r < 0 ? btrfs_group_usage(fd, group, ret_bytes) : 0;
 }
 
+/* The attribute comes first: after a crash in between, the next mount sets the limit from it. */
+static int btrfs_limit(struct volume *volume, uint64_t quota_bytes, struct err *err)
+{
+    cleanup_close int fd = layered_volume_fd(volume);
+    uint64_t group = 0;
+    int r = fd < 0 ? fd : group_read(fd, &group);
+
+    if (r == 0 && group == 0)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "volume '%s' was created while quotas were off; fork the sandbox to get one",
+                       volume->id);
+    if (r == 0)
+        r = number_write(fd, QUOTA, quota_bytes);
+    if (r == 0)
+        r = btrfs_group_limit(fd, group, quota_bytes ? quota_bytes : BTRFS_NO_LIMIT);
+    return r < 0 ? err_sys(err, r, "set the quota of volume '%s'", volume->id) : 0;
+}
+
 /* A crash in between leaves the limit raised until the next mount. */
 static void btrfs_relax(struct volume *volume, bool is_relaxed)
 {
@@ -436,6 +454,7 @@ const struct store_ops store_btrfs = {
     .release = layered_release,
     .usage = btrfs_usage,
     .usage_settled = btrfs_usage_settled,
+    .limit = btrfs_limit,
     .relax = btrfs_relax,
     .destroy = btrfs_destroy,
 };

@@ -495,6 +495,21 @@ static int zfs_destroy(struct volume *volume)
     return r < 0 ? r : zfs_drop_volume(zfs_of(volume), volume);
 }
 
+/* Locked, because a removal may have lifted the quota, and would restore the old one. */
+static int zfs_limit(struct volume *volume, uint64_t quota_bytes, struct err *err)
+{
+    cleanup_free char *parent = zfs_parent(volume);
+    cleanup_free char *option =
+        quota_bytes > 0 ? xasprintf("quota=%" PRIu64, quota_bytes) : xstrdup("quota=none");
+    int r;
+
+    zfs_lock_reclaim(zfs_of(volume));
+    zfs_restore_quota(parent);
+    r = ZFS(NULL, err, "set", option, parent);
+    zfs_unlock_reclaim(zfs_of(volume));
+    return r;
+}
+
 const struct store_ops store_zfs = {
     .name = "zfs",
     .is_whole = true,
@@ -512,5 +527,6 @@ const struct store_ops store_zfs = {
     .open_tree = zfs_open_tree,
     .release = zfs_release,
     .usage = zfs_usage,
+    .limit = zfs_limit,
     .destroy = zfs_destroy,
 };

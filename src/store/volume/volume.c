@@ -529,6 +529,27 @@ int volume_usage(struct volume *volume, uint64_t *ret_bytes, struct err *err)
     return 0;
 }
 
+int volume_set_quota(struct volume *volume, uint64_t quota_bytes, struct err *err)
+{
+    uint64_t used = 0;
+    int r;
+
+    if (!ops_of(volume)->limit || !volume->store->has_quota)
+        return err_set(err, ERR_UNSUPPORTED, "the '%s' storage backend does not support quotas",
+                       ops_of(volume)->name);
+    r = quota_bytes > 0 ? volume_usage(volume, &used, err) : 0;
+    if (r < 0)
+        return r;
+    if (quota_bytes > 0 && quota_bytes < used)
+        return err_set(err, ERR_INVALID,
+                       "a quota of %" PRIu64 " bytes is too small: %" PRIu64 " are in use",
+                       quota_bytes, used);
+    r = ops_of(volume)->limit(volume, quota_bytes, err);
+    if (r == 0)
+        volume->quota_bytes = quota_bytes;
+    return r;
+}
+
 int volume_purge(struct store *store, const char *id)
 {
     struct err ignored;

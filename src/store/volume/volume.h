@@ -38,6 +38,10 @@ int volume_create_scratch(struct store *store, const char *id, struct template *
 /* Limits a scratch volume; ERR_UNSUPPORTED if the storage of scratch volumes has no quotas. */
 int volume_limit_scratch(struct volume *volume, uint64_t quota_bytes, struct err *err);
 
+/* Changes the quota (0: none) of a volume with its snapshots, at once. ERR_INVALID for a quota
+ * below what they use, ERR_UNSUPPORTED if the storage cannot limit this volume. */
+int volume_set_quota(struct volume *volume, uint64_t quota_bytes, struct err *err);
+
 /* Creates an empty volume, generation 1, that persists until it is destroyed. A quota (0: none)
  * limits the volume together with its snapshots; ERR_UNSUPPORTED if the storage has no quotas.
  * Leaves nothing behind on failure. Takes ownership of the template on success. */

@@ -310,11 +310,44 @@ static void quota_groups_do_not_pile_up(void)
     CHECK(count_volumes(true) == 0);
 }
 
+static void a_quota_can_change(void)
+{
+    struct volume *volume;
+    struct err err = { 0 };
+    int mib;
+
+    if (is_without_quota()) {
+        volume = new_volume("v");
+        CHECK_KIND(volume_set_quota(volume, QUOTA_MIB * MIB, &err), &err, ERR_UNSUPPORTED);
+        destroy(volume);
+        return;
+    }
+    volume = new_volume_on("base", "v", 16 * MIB);
+    mib = fill(volume, "file", 64);
+    CHECK(mib < 16, "(%d MiB)", mib);
+    CHECK_OK(volume_set_quota(volume, 40 * MIB, &err), &err);
+    mib = fill(volume, "more", 64);
+    CHECK(mib > 8 && mib < 40, "(%d MiB)", mib);
+    CHECK_KIND(volume_set_quota(volume, 16 * MIB, &err), &err, ERR_INVALID);
+    CHECK_OK(volume_set_quota(volume, 0, &err), &err);
+    CHECK(fill(volume, "without", 8) == 8);
+    CHECK_OK(volume_set_quota(volume, 64 * MIB, &err), &err);
+    leave(enter(volume)); /* a mount sets the limit again */
+    mib = fill(volume, "again", 64);
+    CHECK(mib > 0 && mib < 32, "(%d MiB)", mib);
+    destroy(volume);
+}
+
 static const struct claim claims[] = {
-    CLAIM(a_scratch_volume_has_a_quota),      CLAIM(quota_is_on_where_it_was_asked_for),
-    CLAIM(a_quota_is_the_end_of_writing),     CLAIM(a_full_volume_works_in_all_other_ways),
-    CLAIM(usage_is_current_without_a_commit), CLAIM(snapshots_count_and_rollbacks_do_not_reset),
-    CLAIM(a_fork_has_a_quota_of_its_own),     CLAIM(quota_groups_do_not_pile_up),
+    CLAIM(a_scratch_volume_has_a_quota),
+    CLAIM(quota_is_on_where_it_was_asked_for),
+    CLAIM(a_quota_is_the_end_of_writing),
+    CLAIM(a_full_volume_works_in_all_other_ways),
+    CLAIM(usage_is_current_without_a_commit),
+    CLAIM(snapshots_count_and_rollbacks_do_not_reset),
+    CLAIM(a_fork_has_a_quota_of_its_own),
+    CLAIM(quota_groups_do_not_pile_up),
+    CLAIM(a_quota_can_change),
 };
 
 static void all(void)

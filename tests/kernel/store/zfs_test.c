@@ -107,6 +107,28 @@ static void check_quota(const char *id, const char *wanted)
     CHECK_TEXT(quota, wanted);
 }
 
+static void a_quota_can_change(void)
+{
+    struct volume *volume = make_volume("one", 32 * MIB);
+    int fd = open_live(volume), error, written;
+    struct err err = { 0 };
+
+    written = fill(fd, "big", 64, &error);
+    CHECK(error == EDQUOT && written < 32, "(%d MiB, %s)", written, strerror(error));
+    CHECK_OK(volume_set_quota(volume, (uint64_t)64 * MIB, &err), err);
+    check_quota("one", "67108864\n");
+    written = fill(fd, "more", 20, &error);
+    CHECK(error == 0 && written == 20, "(%d MiB, %s)", written, strerror(error));
+    CHECK(volume_set_quota(volume, (uint64_t)8 * MIB, &err) < 0 && err.kind == ERR_INVALID, "%s",
+          err.msg);
+    check_quota("one", "67108864\n");
+    CHECK_OK(volume_set_quota(volume, 0, &err), err);
+    check_quota("one", "0\n");
+    (void)close(fd);
+    destroy_volume(volume);
+    CHECK_EMPTY();
+}
+
 static void a_full_volume_can_be_rolled_back_and_written_again(void)
 {
     struct volume *volume = make_volume("one", 32 * MIB);
@@ -587,6 +609,7 @@ static void all(void)
     RUN_ON_ZFS(volumes_do_not_see_each_other);
     RUN_ON_ZFS(a_name_is_taken_once);
     RUN_ON_ZFS(a_quota_holds_tree_and_snapshots_together);
+    RUN_ON_ZFS(a_quota_can_change);
     RUN_ON_ZFS(a_full_volume_can_be_rolled_back_and_written_again);
     RUN_ON_ZFS(a_quota_that_snapshots_exceed_comes_back_when_they_go);
     RUN_ON_ZFS(a_rollback_keeps_newer_snapshots);

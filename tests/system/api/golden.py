@@ -235,6 +235,8 @@ def sandbox_calls(call):
          ttlMs="0", idleTimeoutMs=0)
     call("update of nothing", "SandboxService/Update", sandboxId="nulls")
     call("update of volumes while it runs", "SandboxService/Update", sandboxId="nulls", volumes={"mounts": []})
+    call("update of the quota", "SandboxService/Update", sandboxId="nulls", quotaBytes=1 << 30)
+    call("update to a quota that is too small", "SandboxService/Update", sandboxId="nulls", quotaBytes=1)
     call("update to a name that is taken", "SandboxService/Update", sandboxId="nulls", name="plain")
     call("destroy", "SandboxService/Destroy", sandboxId="nulls")
     call("destroy again", "SandboxService/Destroy", sandboxId="nulls")
