@@ -79,13 +79,13 @@ static json_t *call_pack_line(const struct tool_job *job)
                   (json_int_t)job->end_generation, "error", result->is_error, "timed_out",
                   result->timed_out, "oom", result->oom, "truncated", result->is_truncated, "shown",
                   (json_int_t)result->shown, "total", (json_int_t)result->total, "ms",
-                  (json_int_t)result->duration_ms, "len", (json_int_t)job->block.len, "changed_cut",
-                  result->changed_is_cut, "changed", call_pack_changes(result));
+                  (json_int_t)result->duration_ms, "len", (json_int_t)job->blocks[0].len,
+                  "changed_cut", result->changed_is_cut, "changed", call_pack_changes(result));
 
     if (line && result->has_exit_code)
         (void)json_object_set_new(line, "exit", json_integer(result->exit_code));
-    if (line && job->block.mime)
-        (void)json_object_set_new(line, "mime", json_text(job->block.mime));
+    if (line && job->blocks[0].mime)
+        (void)json_object_set_new(line, "mime", json_text(job->blocks[0].mime));
     if (line && result->handle)
         (void)json_object_set_new(line, "handle", json_text(result->handle));
     if (line && result->snapshot_id)
@@ -105,7 +105,7 @@ static int call_write(const struct tool_job *job, int fd)
         r = buf_add_str(&out, "\n");
     if (r == 0)
         r = write_all(fd, out.data, out.len);
-    return r == 0 ? write_all(fd, job->block.text, job->block.len) : r;
+    return r == 0 ? write_all(fd, job->blocks[0].text, job->blocks[0].len) : r;
 }
 
 void tool_archive_store(struct tool_job *job)

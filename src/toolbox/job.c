@@ -186,6 +186,8 @@ void tool_job_unref(struct tool_job *job)
         return;
     tool_params_done(&job->values);
     buf_done(&job->text);
+    buf_done(&job->images);
+    free(job->blocks);
     buf_done(&job->paths);
     free(job->changes);
     json_decref(job->params);

@@ -226,6 +226,10 @@ static void run_end(struct tool_job *job, struct process_run *run)
 
 static const struct tool_recipe *recipe_find(const struct tool *tool)
 {
+    const struct tool_recipe *code = tool_code_recipe(tool->name);
+
+    if (code)
+        return code;
     return strcmp(tool->name, bash.name) == 0 ? &bash : tool_git_recipe(tool->name);
 }
 
@@ -291,6 +295,8 @@ static void run_finish(struct tool_job *job, struct process_run *run, const stru
                        (end->outcome == OUTCOME_KILLED && tool_job_is_canceled(job)) ||
                        (recipe->is_failure_error && end->exit_code != 0);
     process_text_finish(&run->text, job, recipe, run->record, end);
+    if (recipe->finish && end->outcome == OUTCOME_EXITED)
+        recipe->finish(job);
 }
 
 /* Handles the end of the process. Returns 0, or 1 when the next program was started. */
@@ -304,6 +310,8 @@ static int run_take_end(struct tool_job *job, struct process_run *run,
     /* The process continues; the next daemon process will see its end. */
     if (end->outcome == OUTCOME_LOST && host_is_open(sandbox_host(job->sandbox), err) < 0)
         return -ESHUTDOWN;
+    is_missing = is_missing || (run->recipe->retry_exit && end->outcome == OUTCOME_EXITED &&
+                                end->exit_code == run->recipe->retry_exit);
     is_missing = is_missing || (end->outcome == OUTCOME_LOST && has_next_attempt(job, run));
     if (!is_missing || run->attempt + 1 >= run->recipe->attempts) {
         run_finish(job, run, end);

@@ -42,8 +42,12 @@ struct tool_recipe {
     void (*explain)(struct tool_job *job, const struct process_end *end, const char *errors,
                     struct buf *out);
 
+    /* Completes the result after the end of the process; NULL: nothing to do. */
+    void (*finish)(struct tool_job *job);
+
     const char *silence;   /* text of the result of a process without output */
     int attempts;          /* number of programs to try */
+    int retry_exit;        /* exit code that asks for the next attempt; 0: none */
     bool is_shell;         /* stderr under a heading, the exit code at the end */
     bool is_failure_error; /* a nonzero exit code is an error of the tool */
     uint64_t text_max;     /* bytes of the result, also for a larger budget; 0: no limit */
@@ -51,6 +55,9 @@ struct tool_recipe {
 
 /* Returns the recipe of a git tool, or NULL. */
 const struct tool_recipe *tool_git_recipe(const char *tool);
+
+/* Returns the recipe of run_code, or NULL. */
+const struct tool_recipe *tool_code_recipe(const char *tool);
 
 /* Runs a command and appends its stdout to out. Returns the exit code, or negative with err set. */
 int tool_capture(struct tool_job *job, const struct tool_command *command, struct buf *out,

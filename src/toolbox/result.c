@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -23,6 +24,7 @@ enum {
     MARKER_BYTES = 160,       /* approximate size of the marker of a cut */
     MARKER_BUDGET_MIN = 1024, /* smaller budgets do not include the marker */
     SNAPSHOT_TRIES = 1000,
+    RESULT_IMAGES_MAX = 16, /* of the code of one call */
 };
 
 /* --- changes --------------------------------------------------------------------------------- */
@@ -184,14 +186,49 @@ static void result_truncate(struct tool_job *job)
     job->text = cut;
 }
 
+void tool_job_set_images(struct tool_job *job, struct buf *images)
+{
+    buf_done(&job->images);
+    job->images = *images;
+    *images = (struct buf)BUF_INIT(0);
+}
+
+/* Ends the line at *at and moves *at behind it; returns NULL if there is none. */
+static char *line_take(char **at, const char *end)
+{
+    char *line = *at, *newline = line < end ? memchr(line, '\n', (size_t)(end - line)) : NULL;
+
+    if (!newline)
+        return NULL;
+    *newline = '\0';
+    *at = newline + 1;
+    return line;
+}
+
+/* Makes the blocks: the text, then the images. */
+static void result_set_blocks(struct tool_job *job)
+{
+    char *at = job->images.data, *end = at ? at + job->images.len : NULL, *mime, *data;
+
+    if (job->blocks)
+        return;
+    job->blocks = xcalloc(RESULT_IMAGES_MAX + 1, sizeof(*job->blocks));
+    job->blocks[0] = (struct tool_block){ .text = job->text.data ? job->text.data : "",
+                                          .len = job->text.len,
+                                          .mime = job->mime };
+    job->block_count = 1;
+    while (at && job->block_count <= RESULT_IMAGES_MAX && (mime = line_take(&at, end)) &&
+           (data = line_take(&at, end)))
+        job->blocks[job->block_count++] =
+            (struct tool_block){ .text = data, .len = strlen(data), .mime = mime };
+    job->result.blocks = job->blocks;
+    job->result.block_count = job->block_count;
+}
+
 void tool_result_restore(struct tool_job *job)
 {
     result_set_changes(job);
-    job->block = (struct tool_block){ .text = job->text.data ? job->text.data : "",
-                                      .len = job->text.len,
-                                      .mime = job->mime };
-    job->result.blocks = &job->block;
-    job->result.block_count = 1;
+    result_set_blocks(job);
     job->result.tier = tool_tier(job->tool);
 }
 

@@ -102,7 +102,9 @@ struct tool_job {
 
     /* Set at the end: */
     struct tool_result result;
-    struct tool_block block;
+    struct tool_block *blocks; /* the text or image, then images of the code; freed with the job */
+    size_t block_count;
+    struct buf images; /* lines of a type and base64, which the blocks point into */
     char mime_text[TOOL_MIME_MAX + 1];
     char handle[TOOL_HANDLE_SIZE];
     char snapshot_id[SNAPSHOT_NAME_MAX + 1];
@@ -164,6 +166,9 @@ void tool_job_set_error(struct tool_job *job, const char *format, ...)
 /* Handles an error of the host: makes it the result and returns 0 if the model can do something
  * about it, otherwise returns r. */
 int tool_job_fail(struct tool_job *job, int r, struct err *err);
+
+/* Takes the images of a result: pairs of lines, a MIME type and base64. */
+void tool_job_set_images(struct tool_job *job, struct buf *images);
 
 /* Adds a path that was created, modified or deleted to the result. */
 void tool_job_add_change(struct tool_job *job, char kind, const char *path);

@@ -5,7 +5,8 @@ A context is a kernel with a directory; it runs one cell at a time, others wait.
 kernels are forked from a process that has imported ipykernel (forked.py); kernels of other languages
 are programs. All are driven by jupyter-client.
 
-    POST   /execute                {code, context_id?, language?, env_vars?, timeout?} -> lines of JSON
+    POST   /execute                {code, context_id?, language?, context_name?, env_vars?, timeout?,
+                                    restart?} -> lines of JSON
     GET    /contexts               POST /contexts {language?, cwd?}
     DELETE /contexts/ID            POST /contexts/ID/restart
     GET    /health
@@ -571,11 +572,12 @@ class Contexts:
         self.by_id[context.id] = context
         return context
 
-    def of_language(self, language):
-        language = ALIASES.get(language.lower().strip(), language.lower().strip())
-        if language not in self.default:
-            self.default[language] = self.make(language)
-        return self.default[language]
+    def of_language(self, language, name="main"):
+        """Returns the context of a language by its name; "main" is the default one."""
+        key = ALIASES.get(language.lower().strip(), language.lower().strip()), name
+        if key not in self.default:
+            self.default[key] = self.make(language)
+        return self.default[key]
 
     def find(self, name):
         if name not in self.by_id:
@@ -585,8 +587,7 @@ class Contexts:
     async def remove(self, name):
         context = self.find(name)
         del self.by_id[name]
-        if self.default.get(context.language) is context:
-            del self.default[context.language]
+        self.default = {key: each for key, each in self.default.items() if each is not context}
         context.is_removed = True
         await context.end("the context was removed")
 
@@ -637,7 +638,8 @@ class Health(Handler):
 
 class Execute(Handler):
     async def post(self):
-        request = self.fields(code=str, context_id=str, language=str, env_vars=dict, timeout=(int, float))
+        request = self.fields(code=str, context_id=str, language=str, context_name=str, env_vars=dict,
+                              timeout=(int, float), restart=bool)
         if "code" not in request:
             raise Refusal(400, "'code' is missing")
         if "context_id" in request and "language" in request:
@@ -646,7 +648,9 @@ class Execute(Handler):
             if not name.isidentifier() or not isinstance(value, str):
                 raise Refusal(400, f"'{name}' is no variable with a text")
         context = contexts.find(request["context_id"]) if "context_id" in request else \
-            contexts.of_language(request.get("language", "python"))
+            contexts.of_language(request.get("language", "python"), request.get("context_name", "main"))
+        if request.get("restart"):
+            await context.restart()
         self.set_header("Content-Type", "application/json")
         await context.run(request, self.send, self.gone)
         if self.gone.done():

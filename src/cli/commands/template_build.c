@@ -38,6 +38,7 @@ EMBED(interpreter_server, "templates/code-interpreter/server.py");
 EMBED(interpreter_forked, "templates/code-interpreter/forked.py");
 EMBED(interpreter_bash_kernel, "templates/code-interpreter/bash_kernel.py");
 EMBED(interpreter_display, "templates/code-interpreter/display.py");
+EMBED(interpreter_run, "templates/code-interpreter/run.py");
 EMBED(interpreter_tslab, "templates/code-interpreter/tslab.js");
 
 #define INTERPRETER "opt/code-interpreter"
@@ -53,6 +54,7 @@ static const struct recipe_file interpreter_files[] = {
     { INTERPRETER "/forked.py", interpreter_forked },
     { INTERPRETER "/bash_kernel.py", interpreter_bash_kernel },
     { INTERPRETER "/display.py", interpreter_display },
+    { INTERPRETER "/run.py", interpreter_run },
     { INTERPRETER "/tslab.js", interpreter_tslab },
 };
 
