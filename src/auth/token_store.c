@@ -328,6 +328,21 @@ static int row_make(const struct token_spec *spec, struct token_row *ret,
     return 0;
 }
 
+/* Fails if the owner has its share of the tokens. The caller holds the change lock. */
+static int share_check(const struct token_store *store, const char *owner, struct err *err)
+{
+    const size_t share = owner_share(owner, TOKENS_MAX);
+    size_t count = 0;
+
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (const struct token *token = store->by_id[i]; token; token = token->next_by_id)
+            count += strcmp(token->row.info.owner, owner) == 0;
+    if (count < share)
+        return 0;
+    return err_set(err, ERR_EXHAUSTED, "owner '%s' has %zu tokens, which is the most of one owner",
+                   owner, share);
+}
+
 /* Removes the expired tokens, their files first. The caller holds the change lock. */
 static void expired_remove(struct token_store *store)
 {
@@ -370,6 +385,9 @@ int token_store_create(struct token_store *store, const struct token_spec *spec,
     expired_remove(store);
     if (store->count >= TOKENS_MAX)
         return err_set(err, ERR_EXHAUSTED, "there are %d tokens, which is the most", TOKENS_MAX);
+    r = share_check(store, spec->owner, err);
+    if (r < 0)
+        return r;
     r = row_make_unique(store, spec, &row, ret_secret, err);
     if (r == 0)
         r = token_file_write(store->dir_fd, &row, err);

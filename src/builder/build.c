@@ -185,7 +185,7 @@ static void build_set_status(struct build *build, enum build_status status, cons
     lock_release(&build->lock);
 }
 
-/* Runs the build, which is at the front of the queue. */
+/* Runs the build, whose turn it is. */
 static int build_in_turn(struct build *build, struct err *err)
 {
     struct err ignored;
@@ -209,7 +209,7 @@ static void build_main(void *context)
 
     if (build_queue_enter(build->queue, &build->turn, &build->is_cancelled)) {
         r = build_in_turn(build, &err);
-        build_queue_leave(build->queue);
+        build_queue_leave(build->queue, &build->turn);
     } else {
         r = build_check_cancel(build, &err);
     }
@@ -302,7 +302,7 @@ int build_start(struct host *host, const struct build_spec *spec, struct build *
         return r;
     if (spec->notice)
         build_log_text(build, spec->notice);
-    build_queue_join(build->queue, &build->turn);
+    build_queue_join(build->queue, &build->turn, build->caller.owner);
     r = thread_start(&build->thread, "holt-build", build_main, build);
     if (r < 0) {
         build_queue_quit(build->queue, &build->turn);

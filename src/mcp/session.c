@@ -166,6 +166,27 @@ static bool make_room(struct mcp_sessions *sessions)
     return oldest != NULL;
 }
 
+/* Keeps an owner within its share, whatever number of tokens it has: its least recently used
+ * session makes room. Returns false when all of them are in use. Needs the lock. */
+static bool share_check(struct mcp_sessions *sessions, const char *owner)
+{
+    struct mcp_session *oldest = NULL;
+    size_t count = 0;
+
+    for (struct mcp_session *each = sessions->first; each; each = each->next) {
+        if (strcmp(each->caller.owner, owner) != 0)
+            continue;
+        count++;
+        if (each->refs == 0 && (!oldest || each->used_ns < oldest->used_ns))
+            oldest = each;
+    }
+    if (count < owner_share(owner, MCP_SESSIONS_MAX))
+        return true;
+    if (oldest)
+        forget(oldest);
+    return oldest != NULL;
+}
+
 static struct mcp_session *session_new(struct mcp_sessions *sessions,
                                        const struct mcp_session_spec *spec)
 {
@@ -192,7 +213,7 @@ int mcp_session_open(struct mcp_sessions *sessions, const struct mcp_session_spe
     if (random_bytes(bytes, sizeof(bytes)) < 0)
         return err_sys(err, -EIO, "get random bytes");
     lock_take(&sessions->lock);
-    if (make_room(sessions)) {
+    if (share_check(sessions, spec->caller->owner) && make_room(sessions)) {
         session = session_new(sessions, spec);
         hex_encode(bytes, sizeof(bytes), session->id);
         session->next = sessions->first;
@@ -201,8 +222,8 @@ int mcp_session_open(struct mcp_sessions *sessions, const struct mcp_session_spe
     }
     lock_release(&sessions->lock);
     if (!session)
-        return err_set(err, ERR_EXHAUSTED, "there are %d sessions, and all are in use",
-                       MCP_SESSIONS_MAX);
+        return err_set(err, ERR_EXHAUSTED, "there are %zu sessions, and all are in use",
+                       owner_share(spec->caller->owner, MCP_SESSIONS_MAX));
     *ret = session;
     return 0;
 }

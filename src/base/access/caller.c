@@ -82,6 +82,11 @@ int caller_check_labels(const struct caller *caller, const struct label *labels,
     return 0;
 }
 
+size_t owner_share(const char *owner, size_t max)
+{
+    return strcmp(owner, OWNER_ROOT) == 0 ? max : max / 2;
+}
+
 int owner_check_name(const char *name, struct err *err)
 {
     if (!is_handle(name, OWNER_NAME_MAX))

@@ -57,5 +57,9 @@ bool caller_sees(const struct caller *caller, const char *owner, const struct la
 int caller_check_labels(const struct caller *caller, const struct label *labels, size_t count,
                         struct err *err);
 
+/* Returns how much of a bound of the whole host one owner may use: half of it, so that others
+ * always find room; all of it for root, which is alone on most hosts. */
+size_t owner_share(const char *owner, size_t max);
+
 /* Fails with ERR_INVALID for a text that is not a name of an owner. */
 int owner_check_name(const char *name, struct err *err);

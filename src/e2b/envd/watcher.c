@@ -19,6 +19,7 @@
 #include "e2b/envd/methods.h"
 #include "e2b/envd/watch.h"
 #include "host/sandbox/info.h"
+#include "host/sandbox/sandbox.h"
 #include "host/worker/file.h"
 #include "http/exchange.h"
 
@@ -33,7 +34,8 @@ struct watcher {
     struct watcher *next;
     struct e2b_watchers *watchers;
     char id[E2B_TOKEN_SIZE];
-    char sandbox[SANDBOX_ID_MAX]; /* as the request has it */
+    char sandbox[SANDBOX_ID_MAX];   /* as the request has it */
+    char owner[OWNER_NAME_MAX + 1]; /* of the sandbox */
     struct thread thread;
     int stop_fds[2]; /* closing the first wakes the watching thread on the second */
     struct e2b_watched watched;
@@ -234,17 +236,28 @@ static struct watcher *sweep(struct e2b_watchers *watchers)
     return old;
 }
 
+/* Returns the number of watchers of an owner. Needs the lock. */
+static size_t owned_count(const struct e2b_watchers *watchers, const char *owner)
+{
+    size_t count = 0;
+
+    for (const struct watcher *each = watchers->first; each; each = each->next)
+        count += strcmp(each->owner, owner) == 0;
+    return count;
+}
+
 static int enlist(struct watcher *watcher, struct err *err)
 {
     struct e2b_watchers *watchers = watcher->watchers;
+    const size_t share = owner_share(watcher->owner, WATCHERS_MAX);
     struct watcher *old = NULL;
     int r = 0;
 
     lock_take(&watchers->lock);
-    if (watchers->count == WATCHERS_MAX)
+    if (watchers->count == WATCHERS_MAX || owned_count(watchers, watcher->owner) >= share)
         old = sweep(watchers);
-    if (watchers->count == WATCHERS_MAX) {
-        r = err_set(err, ERR_EXHAUSTED, "there are %d watchers already", WATCHERS_MAX);
+    if (watchers->count == WATCHERS_MAX || owned_count(watchers, watcher->owner) >= share) {
+        r = err_set(err, ERR_EXHAUSTED, "there are %zu watchers already", share);
     } else if (thread_start(&watcher->thread, "holt-watcher", watcher_main, watcher) < 0) {
         r = err_sys(err, -EAGAIN, "start a thread that watches");
     } else {
@@ -276,6 +289,7 @@ int envd_filesystem_create_watcher(struct e2b_request *request,
     watcher->stop_fds[0] = watcher->stop_fds[1] = -EBADF;
     watcher->events.max = KEPT_MAX;
     memcpy(watcher->sandbox, request->to.sandbox, sizeof(watcher->sandbox));
+    (void)snprintf(watcher->owner, sizeof(watcher->owner), "%s", sandbox_owner(request->sandbox));
     r = e2b_token_make(watcher->id, err);
     if (r == 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, watcher->stop_fds) < 0)
         r = err_sys(err, -errno, "make a pair of sockets");

@@ -37,6 +37,7 @@ struct entry {
     struct entry *next;
     struct build *build;
     char id[E2B_ID_BYTES], template_id[E2B_ID_BYTES];
+    char owner[OWNER_NAME_MAX + 1];
     bool is_settled; /* the object store knows how it ended */
 };
 
@@ -308,14 +309,30 @@ static struct entry *entries_trim(struct e2b_builds *builds)
     return surplus;
 }
 
-/* Needs the lock. */
-static size_t running(const struct e2b_builds *builds)
+/* Counts the builds that run or wait, of this owner (NULL: of all). Needs the lock. */
+static size_t running(const struct e2b_builds *builds, const char *owner)
 {
     size_t count = 0;
 
     for (const struct entry *entry = builds->entries; entry; entry = entry->next)
-        count += !entry->is_settled;
+        count += !entry->is_settled && (!owner || strcmp(entry->owner, owner) == 0);
     return count;
+}
+
+/* Needs the lock. */
+static int room_check(const struct e2b_builds *builds, const char *owner, struct err *err)
+{
+    const size_t share = owner_share(owner, E2B_BUILDS_MAX);
+
+    if (running(builds, NULL) >= E2B_BUILDS_MAX)
+        return err_set(err, ERR_EXHAUSTED, "build limit reached (%d running or waiting)",
+                       E2B_BUILDS_MAX);
+    if (running(builds, owner) >= share)
+        return err_set(err, ERR_EXHAUSTED,
+                       "build limit of owner '%s' reached (%zu running or "
+                       "waiting)",
+                       owner, share);
+    return 0;
 }
 
 static int begin(struct e2b_builds *builds, json_t *template, const char *id,
@@ -330,9 +347,9 @@ static int begin(struct e2b_builds *builds, json_t *template, const char *id,
         return err_set(err, ERR_NOT_FOUND, "build '%.40s' not found", id);
     if (strcmp(status, "waiting") != 0)
         return err_set(err, ERR_INVALID, "build '%s' was started already", id);
-    if (running(builds) >= E2B_BUILDS_MAX)
-        return err_set(err, ERR_EXHAUSTED, "build limit reached (%d running or waiting)",
-                       E2B_BUILDS_MAX);
+    r = room_check(builds, spec->caller->owner, err);
+    if (r < 0)
+        return r;
     spec->queue = builds->queue;
     spec->ended = on_ended;
     spec->context = builds;
@@ -350,6 +367,7 @@ static int begin(struct e2b_builds *builds, json_t *template, const char *id,
         return r;
     }
     (void)snprintf(entry->id, sizeof(entry->id), "%s", id);
+    (void)snprintf(entry->owner, sizeof(entry->owner), "%s", spec->caller->owner);
     (void)snprintf(entry->template_id, sizeof(entry->template_id), "%s",
                    json_string_value(json_object_get(template, "id")));
     entry->next = builds->entries;

@@ -1,10 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The tables of shared volumes and of the owners of templates. */
+#include <string.h>
+
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/xalloc.h"
 #include "host/core/registry_internal.h"
 #include "host/volume/named_volume.h"
+
+/* Fails if the owner has its share of the volumes. */
+static int share_check(const struct volume_info *all, size_t count, const char *owner,
+                       struct err *err)
+{
+    const size_t share = owner_share(owner, VOLUMES_MAX);
+    size_t own = 0;
+
+    for (size_t i = 0; i < count; i++)
+        own += strcmp(all[i].owner, owner) == 0;
+    if (own < share)
+        return 0;
+    return err_set(err, ERR_EXHAUSTED, "volume limit of owner '%s' reached (%zu)", owner, share);
+}
 
 int registry_add_volume(struct registry *registry, const struct volume_info *info, struct err *err)
 {
@@ -15,6 +31,8 @@ int registry_add_volume(struct registry *registry, const struct volume_info *inf
 
     if (r == 0 && count >= VOLUMES_MAX)
         r = err_set(err, ERR_EXHAUSTED, "volume limit reached (%d)", VOLUMES_MAX);
+    if (r == 0)
+        r = share_check(all, count, info->owner, err);
     if (r < 0)
         return r;
     r = registry_begin(registry, err);
