@@ -42,7 +42,7 @@ int host_service_metrics(const struct call *call, const struct msg_metrics_reque
                          struct err *err)
 {
     cleanup_with(buf_done) struct buf text = BUF_INIT(METRICS_MAX);
-    int r = metrics_page_fill(call->host, call->listener, &text);
+    int r = metrics_page_fill(call->host, call->listener, call->caller, &text);
 
     (void)request;
     if (r < 0)

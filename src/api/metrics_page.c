@@ -74,10 +74,13 @@ static int write_each(const struct listener *listener, struct buf *out, write_fn
     return r;
 }
 
-int metrics_page_fill(struct host *host, const struct listener *listener, struct buf *out)
+int metrics_page_fill(struct host *host, const struct listener *listener,
+                      const struct caller *caller, struct buf *out)
 {
     int r = host_metrics_write(host, out);
 
+    if (r == 0)
+        r = host_metrics_write_owners(host, caller, out);
     if (r == 0)
         r = metric_begin(out, "holt_connections", METRIC_GAUGE, "Clients that are connected.");
     if (r == 0)

@@ -28,7 +28,8 @@ static int healthz_fill(const struct exchange *exchange, struct buf *out)
 
 static int metrics_fill(const struct exchange *exchange, struct buf *out)
 {
-    return metrics_page_fill(exchange->frontend->context, exchange->listener, out);
+    return metrics_page_fill(exchange->frontend->context, exchange->listener, &exchange->caller,
+                             out);
 }
 
 static const struct page pages[] = {

@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Labels have few values, all of them known here: never an id or a name from a client. */
+/* Labels have few values, all of them known here: never an id or a name from a client, besides the
+ * owners with most sandboxes. */
 #include "host/observe/metrics.h"
 
 #include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/xalloc.h"
 #include "host/core/host_internal.h"
 #include "host/machine/pool.h"
 #include "host/observe/event_ring.h"
 #include "host/observe/metrics_internal.h"
+#include "host/owner/owner.h"
 #include "host/process/process.h"
 #include "host/sandbox/sandbox_internal.h"
+
+enum { METRICS_OWNERS_MAX = 100 };
 
 static const uint64_t bounds_ns[METRICS_BUCKETS] = {
     250000,    500000,    1000000,   2500000,    5000000,    10000000,   25000000,    50000000,
@@ -301,6 +307,78 @@ static int write_process(struct buf *out)
         r = metric_begin(out, "process_cpu_seconds_total", METRIC_COUNTER,
                          "CPU time of the daemon.");
     return r < 0 ? r : metric_add_seconds(out, "process_cpu_seconds_total", NULL, cpu_us * 1000);
+}
+
+/* Orders owners by their number of sandboxes, most first. */
+static int owner_compare(const void *one, const void *other)
+{
+    uint64_t a = ((const struct owner_info *)one)->used[CEILING_SANDBOXES];
+    uint64_t b = ((const struct owner_info *)other)->used[CEILING_SANDBOXES];
+
+    return a < b ? 1 : a > b ? -1 : 0;
+}
+
+/* Keeps the owners with most sandboxes, and adds all others up in one that no owner can be called,
+ * so that the number of time series is bounded. Returns how many are left. */
+static size_t owners_fold(struct owner_info *owners, size_t count)
+{
+    struct owner_info *rest = &owners[METRICS_OWNERS_MAX];
+
+    qsort(owners, count, sizeof(*owners), owner_compare);
+    while (count > 0 && owners[count - 1].used[CEILING_SANDBOXES] == 0)
+        count--;
+    if (count <= METRICS_OWNERS_MAX)
+        return count;
+    (void)snprintf(rest->name, sizeof(rest->name), "_other");
+    for (size_t i = METRICS_OWNERS_MAX + 1; i < count; i++)
+        for (enum ceiling which = 0; which < CEILING_AMOUNTS; which++)
+            rest->used[which] += owners[i].used[which];
+    return METRICS_OWNERS_MAX + 1;
+}
+
+/* Lists the owners that the caller may know. */
+static size_t owners_list(struct host *host, const struct caller *caller, struct owner_info **ret)
+{
+    size_t count = 0;
+
+    if (caller_is_host_admin(caller)) {
+        host_list_owners(host, ret, &count);
+        return owners_fold(*ret, count);
+    }
+    *ret = xcalloc(1, sizeof(**ret));
+    host_get_owner_for(host, caller, caller->owner, *ret);
+    return 1;
+}
+
+int host_metrics_write_owners(struct host *host, const struct caller *caller, struct buf *out)
+{
+    static const struct {
+        const char *name, *help;
+    } rows[CEILING_AMOUNTS] = {
+        [CEILING_SANDBOXES] = { "holt_owner_sandboxes",
+                                "Sandboxes of an owner, with throw-away machines." },
+        [CEILING_MEMORY] = { "holt_owner_memory_limit_bytes", "Sum of their memory limits." },
+        [CEILING_CPUS] = { "holt_owner_cpu_limit_cores", "Sum of their CPU limits." },
+        [CEILING_DISK] = { "holt_owner_disk_quota_bytes", "Sum of their quotas." },
+        [CEILING_PIDS] = { "holt_owner_pids_limit", "Sum of their limits of processes." },
+    };
+    enum { NS_PER_MILLI = 1000000 }; /* thousandths of a CPU are printed like a time */
+    cleanup_free struct owner_info *owners = NULL;
+    char label[OWNER_NAME_MAX + 16];
+    size_t count = owners_list(host, caller, &owners);
+    int r = 0;
+
+    for (enum ceiling which = 0; r == 0 && which < CEILING_AMOUNTS; which++) {
+        r = metric_begin(out, rows[which].name, METRIC_GAUGE, rows[which].help);
+        for (size_t i = 0; r == 0 && i < count; i++) {
+            (void)snprintf(label, sizeof(label), "owner=\"%s\"", owners[i].name);
+            r = which == CEILING_CPUS
+                    ? metric_add_seconds(out, rows[which].name, label,
+                                         owners[i].used[which] * NS_PER_MILLI)
+                    : metric_add(out, rows[which].name, label, owners[i].used[which]);
+        }
+    }
+    return r;
 }
 
 int host_metrics_write(struct host *host, struct buf *out)

@@ -5,10 +5,14 @@
 #include <stdint.h>
 
 struct buf;
+struct caller;
 struct host;
 
 /* Appends all metrics of the host. Returns 0, -ENOBUFS or -ENOMEM. */
 int host_metrics_write(struct host *host, struct buf *out);
+
+/* Appends those of the owners that the caller sees: of all for an admin, else of its own. */
+int host_metrics_write_owners(struct host *host, const struct caller *caller, struct buf *out);
 
 /* Count the start of a tool call, and its end with this result; its duration counts for its tier
  * (0: the host, 1: a worker, 2: a process). */
