@@ -741,6 +741,11 @@ struct holt_template {
     uint64_t files;
     int64_t created_ms;
     const char *owner; /* what an internal template belongs to; "": not internal */
+
+    const char *owner_name;         /* its owner; names are unique for each owner */
+    const char *const *shared_with; /* owners that may use it; for its owner and admins */
+    size_t shared_count;
+    bool is_public; /* all owners of the host may use it */
 };
 
 struct holt_template_list {
@@ -787,6 +792,17 @@ HOLT_API int holt_template_import(struct holt *holt, const struct holt_import_op
 HOLT_API int holt_template_commit(struct holt *holt, const char *sandbox, const char *name,
                                   int64_t deadline, struct holt_template **ret,
                                   struct holt_error *error);
+/* Replaces the owners that may use a template: those of the list, which ends with NULL (NULL:
+ * none), or all of the host. Only its owner and admins may do it. ret may be NULL. */
+struct holt_share_options {
+    size_t size;
+    const char *const *owners;
+    bool is_public;
+};
+
+HOLT_API int holt_template_share(struct holt *holt, const char *name,
+                                 const struct holt_share_options *options, int64_t deadline,
+                                 struct holt_template **ret, struct holt_error *error);
 HOLT_API int holt_template_remove(struct holt *holt, const char *name, int64_t deadline,
                                   struct holt_error *error);
 

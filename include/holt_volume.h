@@ -16,6 +16,11 @@ extern "C" {
 struct holt_volume {
     const char *id;
     const char *name;
+    const char *owner; /* names are unique for each owner */
+    const char *const
+        *shared_with; /* owners that may mount it read-only; for its owner and admins */
+    size_t shared_count;
+    bool is_public; /* all owners of the host may mount it read-only */
 };
 
 /* A volume that the daemon keeps although the registry has no record of it. */
@@ -42,6 +47,11 @@ HOLT_API int holt_volume_list(struct holt *holt, int64_t deadline, struct holt_v
 /* Removes a volume, by name or id, and its files. Fails while a sandbox in any state mounts it. */
 HOLT_API int holt_volume_remove(struct holt *holt, const char *volume, int64_t deadline,
                                 struct holt_error *error);
+
+/* Replaces the owners that may mount a volume read-only, see holt_template_share. */
+HOLT_API int holt_volume_share(struct holt *holt, const char *volume,
+                               const struct holt_share_options *options, int64_t deadline,
+                               struct holt_volume **ret, struct holt_error *error);
 
 struct holt_adopt_options {
     size_t size;

@@ -162,7 +162,7 @@ int sandbox_service_create(const struct call *call,
     if (r < 0)
         return r;
     sandbox_get_info(sandbox, false, &info);
-    message = sandbox_message(&info, false, call->arena);
+    message = sandbox_message(call, &info, false);
     host_capabilities(call->host, &can);
     capabilities = capabilities_message(&can);
     if (call->has_port_names)
@@ -184,7 +184,7 @@ int sandbox_service_get(const struct call *call, const struct msg_get_sandbox_re
     if (r < 0)
         return r;
     sandbox_get_info(sandbox, true, &info);
-    message = sandbox_message(&info, true, call->arena);
+    message = sandbox_message(call, &info, true);
     return call_reply(call, MESSAGE(msg_get_sandbox_response, .sandbox = &message), err);
 }
 
@@ -286,7 +286,7 @@ int sandbox_service_resume(const struct call *call,
     if (r < 0)
         return r;
     sandbox_get_info(sandbox, false, &info);
-    message = sandbox_message(&info, false, call->arena);
+    message = sandbox_message(call, &info, false);
     return call_reply(call,
                       MESSAGE(msg_resume_sandbox_response, .sandbox = &message,
                               .process = request->process ? &process : NULL),
@@ -322,7 +322,7 @@ static int infos_reply(const struct call *call, struct sandbox_info *infos, size
     int r;
 
     for (size_t i = 0; i < count; i++)
-        sandboxes[i] = sandbox_message(&infos[i], false, call->arena);
+        sandboxes[i] = sandbox_message(call, &infos[i], false);
     r = call_reply(
         call, MESSAGE(msg_fork_response, .sandboxes = sandboxes, .sandboxes_count = count), err);
     for (size_t i = 0; i < count; i++)

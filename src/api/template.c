@@ -18,6 +18,8 @@
 #include "base/xalloc.h"
 #include "builder/build.h"
 #include "host/core/host.h"
+#include "host/core/owned_template.h"
+#include "host/core/share.h"
 #include "host/observe/event.h"
 #include "host/sandbox/sandbox.h"
 #include "http/stream.h"
@@ -29,7 +31,7 @@ enum { PROGRESS_INTERVAL_MS = 200 };
 struct import_stream {
     struct stream stream;
     struct host *host;
-    char *name;
+    struct template_record record;
     char *path;
     struct template_settings settings;
     struct thread thread;
@@ -43,6 +45,17 @@ struct import_stream {
     struct err err;
     struct template_info info;
 };
+
+/* The message of a template under the name that its owner gave it. */
+static struct msg_template owned_message(const struct template_record *record,
+                                         const struct template_info *info)
+{
+    struct msg_template message = template_message(info);
+
+    message.name = record->name;
+    message.owner_name = record->owner;
+    return message;
+}
 
 static void import_progress(uint64_t bytes, uint64_t files, void *context)
 {
@@ -58,7 +71,7 @@ static void import_main(void *context)
 {
     struct import_stream *import = context;
     const struct template_source source = {
-        .name = import->name,
+        .name = import->record.store_name,
         .path = import->path,
         .settings = import->settings.object ? &import->settings : NULL,
         .progress = import_progress,
@@ -70,8 +83,10 @@ static void import_main(void *context)
 
     fault_point("import.made");
     if (r == 0)
-        host_event(import->host, EVENT_TEMPLATE_IMPORTED,
-                   json_pack("{s:s}", "template", info.name));
+        owner_event(import->host, import->record.owner, EVENT_TEMPLATE_IMPORTED,
+                    json_pack("{s:s}", "template", info.name));
+    else
+        owned_template_release(import->host, import->record.store_name);
     lock_scope(&import->lock);
     import->result = r;
     import->err = err;
@@ -103,7 +118,7 @@ static int import_next(struct stream *stream, struct buf *out, struct err *err)
         *err = import->err;
         r = import->result == -ECANCELED ? -EIO : import->result;
     } else if (is_over) {
-        const struct msg_template template = template_message(&import->info);
+        const struct msg_template template = owned_message(&import->record, &import->info);
 
         r = message_add(out, MESSAGE(msg_import_response, .template = &template));
     } else {
@@ -121,7 +136,6 @@ static void import_free(struct import_stream *import)
 {
     cond_destroy(&import->over);
     lock_destroy(&import->lock);
-    free(import->name);
     free(import->path);
     template_settings_done(&import->settings);
     free(import);
@@ -138,13 +152,12 @@ static void import_close(struct stream *stream)
 
 static const struct stream_ops import_ops = { import_next, import_close };
 
-static struct import_stream *import_new(struct host *host, const char *name, const char *path)
+static struct import_stream *import_new(struct host *host, const char *path)
 {
     struct import_stream *import = xcalloc(1, sizeof(*import));
 
     import->stream.ops = &import_ops;
     import->host = host;
-    import->name = xstrdup(name);
     import->path = xstrdup(path);
     lock_init(&import->lock, LOCK_TEMPLATE_IMPORT);
     cond_init(&import->over);
@@ -157,12 +170,16 @@ int template_service_import(const struct call *call, const struct msg_import_req
     struct import_stream *import;
     int r;
 
-    import = import_new(call->host, request->name, request->path);
+    import = import_new(call->host, request->path);
     r = request->settings
             ? template_settings_parse(json_field(call->message, "settings"), &import->settings, err)
             : 0;
+    if (r == 0)
+        r = owned_template_reserve(call->host, call->caller, request->name, &import->record, err);
     if (r == 0) {
         r = thread_start(&import->thread, "holt-import", import_main, import);
+        if (r < 0)
+            owned_template_release(call->host, import->record.store_name);
         r = r < 0 ? err_sys(err, r, "start the import") : 0;
     }
     if (r < 0) {
@@ -182,22 +199,53 @@ static int owner_find(struct host *host, const char *name, char **ret, struct er
     return 0;
 }
 
+static int shares_fill(const struct call *call, const struct template_record *record,
+                       struct msg_template *message, struct err *err)
+{
+    cleanup_free struct share *shares = NULL;
+    size_t count = 0;
+    int r = owned_template_shares(call->host, call->caller, record, &shares, &count, err);
+
+    if (r == 0)
+        shares_message(shares, count, call->arena, &message->public, &message->shared_with,
+                       &message->shared_with_count);
+    return r;
+}
+
+int template_service_share(const struct call *call,
+                           const struct msg_share_template_request *request, struct err *err)
+{
+    const struct sharing sharing = { request->owners, request->owners_count, request->public };
+    struct owned_template owned = { .info = { .files = 0 } };
+    struct msg_template template;
+    int r = owned_template_share(call->host, call->caller, request->name, &sharing, &owned, err);
+
+    if (r < 0)
+        return r;
+    template = owned_message(&owned.record, &owned.info);
+    r = shares_fill(call, &owned.record, &template, err);
+    if (r < 0)
+        return r;
+    return call_reply(call, MESSAGE(msg_share_template_response, .template = &template), err);
+}
+
 int template_service_list(const struct call *call, const struct msg_list_templates_request *request,
                           struct err *err)
 {
-    cleanup_free struct template_info *infos = NULL;
+    cleanup_free struct owned_template *list = NULL;
     cleanup_free char **owners = NULL;
     struct msg_template *templates;
     size_t count = 0, shown = 0;
-    int r = template_list(host_store(call->host), &infos, &count, err);
+    int r = owned_template_list(call->host, call->caller, &list, &count, err);
 
     templates = arena_take(call->arena, count, sizeof(*templates));
     owners = xcalloc(count + 1, sizeof(*owners));
     for (size_t i = 0; r == 0 && i < count; i++) {
-        r = owner_find(call->host, infos[i].name, &owners[i], err);
+        r = owner_find(call->host, list[i].info.name, &owners[i], err);
         if (r < 0 || (owners[i] && !request->all))
             continue;
-        templates[shown] = template_message(&infos[i]);
+        templates[shown] = owned_message(&list[i].record, &list[i].info);
+        r = shares_fill(call, &list[i].record, &templates[shown], err);
         templates[shown++].owner = owners[i];
     }
     if (r == 0)
@@ -213,7 +261,7 @@ int template_service_list(const struct call *call, const struct msg_list_templat
 int template_service_remove(const struct call *call,
                             const struct msg_remove_template_request *request, struct err *err)
 {
-    return host_remove_template(call->host, request->name, err);
+    return owned_template_remove(call->host, call->caller, request->name, err);
 }
 
 int template_service_commit(const struct call *call, const struct msg_commit_request *request,
@@ -221,13 +269,19 @@ int template_service_commit(const struct call *call, const struct msg_commit_req
 {
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
     struct template_info info = { 0 };
+    struct template_record record;
     struct msg_template template;
     int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
 
     if (r == 0)
-        r = sandbox_commit(sandbox, request->name, &info, err);
+        r = owned_template_reserve(call->host, call->caller, request->name, &record, err);
     if (r < 0)
         return r;
-    template = template_message(&info);
+    r = sandbox_commit(sandbox, record.store_name, &info, err);
+    if (r < 0) {
+        owned_template_release(call->host, record.store_name);
+        return r;
+    }
+    template = owned_message(&record, &info);
     return call_reply(call, MESSAGE(msg_commit_response, .template = &template), err);
 }

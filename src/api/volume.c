@@ -1,14 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "api/message/messages.h"
 #include "api/service.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "host/core/share.h"
 #include "host/sandbox/sandbox.h"
 #include "host/volume/named_volume.h"
 #include "host/volume/unrecorded.h"
 
-static struct msg_volume volume_message(const struct volume_info *info)
+static int volume_message(const struct call *call, const struct volume_info *info,
+                          struct msg_volume *ret, struct err *err)
 {
-    return (struct msg_volume){ .id = info->id, .name = info->name, .owner = info->owner };
+    cleanup_free struct share *shares = NULL;
+    size_t count = 0;
+    int r = named_volume_shares(call->host, call->caller, info, &shares, &count, err);
+
+    *ret = (struct msg_volume){ .id = info->id, .name = info->name, .owner = info->owner };
+    if (r == 0)
+        shares_message(shares, count, call->arena, &ret->public, &ret->shared_with,
+                       &ret->shared_with_count);
+    return r;
 }
 
 int volume_service_create(const struct call *call, const struct msg_volume_create_request *request,
@@ -18,10 +29,26 @@ int volume_service_create(const struct call *call, const struct msg_volume_creat
     struct volume_info info;
     int r = named_volume_create(call->host, call->caller, request->name, &info, err);
 
+    if (r == 0)
+        r = volume_message(call, &info, &volume, err);
     if (r < 0)
         return r;
-    volume = volume_message(&info);
     return call_reply(call, MESSAGE(msg_volume_create_response, .volume = &volume), err);
+}
+
+int volume_service_share(const struct call *call, const struct msg_volume_share_request *request,
+                         struct err *err)
+{
+    const struct sharing sharing = { request->owners, request->owners_count, request->public };
+    struct msg_volume volume;
+    struct volume_info info;
+    int r = named_volume_share(call->host, call->caller, request->volume, &sharing, &info, err);
+
+    if (r == 0)
+        r = volume_message(call, &info, &volume, err);
+    if (r < 0)
+        return r;
+    return call_reply(call, MESSAGE(msg_volume_share_response, .volume = &volume), err);
 }
 
 int volume_service_list(const struct call *call, const struct msg_volume_list_request *request,
@@ -38,8 +65,10 @@ int volume_service_list(const struct call *call, const struct msg_volume_list_re
     if (r < 0)
         return r;
     volumes = arena_take(call->arena, count, sizeof(*volumes));
-    for (size_t i = 0; i < count; i++)
-        volumes[i] = volume_message(&infos[i]);
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = volume_message(call, &infos[i], &volumes[i], err);
+    if (r < 0)
+        return r;
     if (caller_is_admin(call->caller)) /* they have no owner that anybody knows */
         kept = unrecorded_list(call->host, &kept_count);
     unrecorded = arena_take(call->arena, kept_count, sizeof(*unrecorded));

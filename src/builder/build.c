@@ -14,6 +14,7 @@
 #include "base/xalloc.h"
 #include "builder/build_internal.h"
 #include "host/core/host.h"
+#include "host/core/owned_template.h"
 #include "host/core/reactor.h"
 #include "host/process/process.h"
 #include "host/process/record.h"
@@ -31,7 +32,7 @@ static const struct label build_label = { "holt.build", "1" };
 int build_need_sandbox(struct build *build, struct err *err)
 {
     const struct sandbox_spec spec = { .caller = &build->caller,
-                                       .template = build->origin,
+                                       .stored_template = build->origin,
                                        .limits = { .memory_bytes = build->memory_bytes,
                                                    .cpu_millis = build->cpus * 1000 },
                                        .labels = &build_label,
@@ -113,6 +114,18 @@ static int build_try_start(struct build *build, struct err *err)
                    (unsigned long long)build->ready_ms / 1000, build->ready_command);
 }
 
+int build_commit(struct build *build, const char *name, struct template_info *ret, struct err *err)
+{
+    int r = owned_template_reserve_internal(build->host, build->caller.owner, name, err);
+
+    if (r < 0)
+        return r;
+    r = sandbox_commit(build->sandbox, name, ret, err);
+    if (r < 0)
+        owned_template_release(build->host, name);
+    return r;
+}
+
 static int build_publish(struct build *build, struct err *err)
 {
     cleanup_with(template_settings_done) struct template_settings old = { .object = NULL },
@@ -122,7 +135,7 @@ static int build_publish(struct build *build, struct err *err)
     int r = template_settings_read(host_store(build->host), build->from, &old, err);
 
     if (r == 0)
-        r = sandbox_commit(build->sandbox, build->name, &info, err);
+        r = build_commit(build, build->name, &info, err);
     if (r < 0)
         return r;
     object =

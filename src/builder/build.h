@@ -25,8 +25,8 @@ enum build_status { BUILD_WAITS, BUILD_RUNS, BUILD_IS_READY, BUILD_HAS_FAILED };
 
 struct build_spec {
     const struct caller *caller; /* on whose behalf */
-    const char *from;            /* name of the base template */
-    const char *name;            /* of the new template */
+    const char *from;            /* name of the base template in the store */
+    const char *name;            /* of the new template in the store */
     const json_t *steps;         /* [{"type", "args": [], "filesHash", "force"}], see step.c */
     const char *start_command, *ready_command; /* "": those of the base template */
     /* Limits of the build's sandbox and of sandboxes of the template; 0: those of the base. */

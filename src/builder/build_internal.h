@@ -60,6 +60,9 @@ void build_log_output(struct build *build, struct buf *pending, enum output_stre
 /* build.c: creates the sandbox, unless it exists. */
 int build_need_sandbox(struct build *build, struct err *err);
 
+/* Commits the sandbox as an internal template of the build's owner. */
+int build_commit(struct build *build, const char *name, struct template_info *ret, struct err *err);
+
 /* command.c: returns 0, or ERR_CANCELED for a cancelled build. */
 int build_check_cancel(struct build *build, struct err *err);
 

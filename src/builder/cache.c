@@ -3,7 +3,8 @@
  * step that writes files, the sandbox is committed as the template step-HASH. A build starts from
  * the last cached step. A forced step replaces the cached one; if that cannot be removed because
  * other templates depend on it, the new one is step-HASH.1 and so on, and the highest number is
- * used. */
+ * used. The hash covers the owner: a step of another owner may have copied files of theirs, or have
+ * been made in order to be found. */
 #include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +78,8 @@ int build_hash_origin(struct build *build, struct err *err)
                 xasprintf("%s %lld", build->from, (long long)infos[i].created_at);
 
             hash_add(build->hash, text);
+            if (strcmp(build->caller.owner, OWNER_ROOT) != 0) /* whose hashes have none */
+                hash_add(build->hash, build->caller.owner);
             return 0;
         }
     }
@@ -174,6 +177,6 @@ void build_cache_step(struct build *build)
     struct err ignored;
 
     step_template(build->hash, build->is_forced ? version_make_room(build) : 0, name);
-    (void)sandbox_commit(build->sandbox, name, &info, &ignored);
+    (void)build_commit(build, name, &info, &ignored);
     cache_prune(build);
 }

@@ -56,11 +56,13 @@ const struct command *const commands[] = {
     &command_template_commit,
     &command_template_ls,
     &command_template_rm,
+    &command_template_share,
 
     &command_volume_adopt,
     &command_volume_create,
     &command_volume_ls,
     &command_volume_rm,
+    &command_volume_share,
     &command_owner_ls,
     &command_owner_show,
     &command_owner_set,

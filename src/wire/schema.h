@@ -91,6 +91,7 @@ enum field_syntax {
     SYNTAX_ABSOLUTE,
     SYNTAX_LABELS,
     SYNTAX_VARIABLES,
+    SYNTAX_TEMPLATE,
 };
 
 struct schema_field {

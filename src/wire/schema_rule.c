@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/access/caller.h"
 #include "base/err.h"
 #include "base/text/parse.h"
 #include "wire/schema.h"
@@ -42,6 +43,23 @@ static bool has_control(const char *text)
 static int name_check(const struct schema_field *field, const char *text, struct err *err)
 {
     if (is_name(text))
+        return 0;
+    return err_set(err, ERR_INVALID, "field '%s': '%.100s' is not a valid name", field->json_name,
+                   text);
+}
+
+/* The host checks the part that is a name in the store. */
+static int template_check(const struct schema_field *field, const char *text, struct err *err)
+{
+    const char *slash = strchr(text, '/');
+    char owner[OWNER_NAME_MAX + 1];
+    size_t len = slash ? (size_t)(slash - text) : 0;
+
+    if (!slash)
+        return name_check(field, text, err);
+    (void)snprintf(owner, sizeof(owner), "%.*s", (int)len, text);
+    if (len < sizeof(owner) && is_handle(owner, OWNER_NAME_MAX) &&
+        is_handle(slash + 1, OWNER_NAME_MAX))
         return 0;
     return err_set(err, ERR_INVALID, "field '%s': '%.100s' is not a valid name", field->json_name,
                    text);
@@ -87,6 +105,8 @@ static int syntax_check(const struct schema_field *field, const char *text, stru
     switch ((int)field->syntax) {
     case SYNTAX_NAME:
         return name_check(field, text, err);
+    case SYNTAX_TEMPLATE:
+        return template_check(field, text, err);
     case SYNTAX_HANDLE:
         return handle_check(field, text, field->max_bytes, err);
     case SYNTAX_SANDBOX:

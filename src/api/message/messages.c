@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/message/messages.h"
 
+#include <string.h>
+
 #include "api/service.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "host/core/host.h"
+#include "host/core/owned_template.h"
+#include "host/core/share.h"
 #include "host/sandbox/sandbox.h"
 #include "wire/envelope.h"
 
@@ -28,9 +32,22 @@ static const struct msg_volume_mount *mounts_message(const struct sandbox_info *
     return mounts;
 }
 
-struct msg_sandbox sandbox_message(const struct sandbox_info *info, bool has_space,
-                                   struct arena *arena)
+/* Templates of owners other than root have names in the store that users do not know. */
+static const char *template_word(const struct call *call, const struct sandbox_info *info)
 {
+    char *word;
+
+    if (strncmp(info->template, TEMPLATE_MADE_PREFIX, strlen(TEMPLATE_MADE_PREFIX)) != 0)
+        return info->template;
+    word = arena_take(call->arena, TEMPLATE_WORD_MAX + 1, 1);
+    owned_template_word(call->host, call->caller, info->template, word);
+    return word;
+}
+
+struct msg_sandbox sandbox_message(const struct call *call, const struct sandbox_info *info,
+                                   bool has_space)
+{
+    struct arena *arena = call->arena;
     struct msg_limits *limits = arena_take(arena, 1, sizeof(*limits));
 
     *limits = (struct msg_limits){ .memory_bytes = info->limits.memory_bytes,
@@ -43,7 +60,7 @@ struct msg_sandbox sandbox_message(const struct sandbox_info *info, bool has_spa
         .name = info->name,
         .state = sandbox_state_name(info->state),
         .reason = info->reason,
-        .template = info->template,
+        .template = template_word(call, info),
         .runtime = info->runtime,
         .created_at_ms = info->created_ms,
         .labels = labels_message(info, arena),
@@ -64,6 +81,25 @@ struct msg_sandbox sandbox_message(const struct sandbox_info *info, bool has_spa
         .volumes = mounts_message(info, arena),
         .volumes_count = info->mount_count,
     };
+}
+
+void shares_message(const struct share *list, size_t count, struct arena *arena, bool *ret_public,
+                    const char *const **ret_owners, size_t *ret_count)
+{
+    const char **owners = arena_take(arena, count, sizeof(*owners));
+    struct share *copy = arena_take(arena, count, sizeof(*copy));
+    size_t named = 0;
+
+    *ret_public = false;
+    for (size_t i = 0; i < count; i++) {
+        copy[i] = list[i];
+        if (strcmp(list[i].owner, SHARE_ALL) == 0)
+            *ret_public = true;
+        else
+            owners[named++] = copy[i].owner;
+    }
+    *ret_owners = owners;
+    *ret_count = named;
 }
 
 struct msg_snapshot snapshot_message(const struct snapshot_info *info)
@@ -120,6 +156,6 @@ int sandbox_reply(const struct call *call, struct sandbox *sandbox, struct err *
     struct msg_sandbox message;
 
     sandbox_get_info(sandbox, false, &info);
-    message = sandbox_message(&info, false, call->arena);
+    message = sandbox_message(call, &info, false);
     return call_reply(call, MESSAGE(msg_sandbox_response, .sandbox = &message), err);
 }

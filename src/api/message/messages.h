@@ -19,8 +19,14 @@ struct template_info;
 #define SNAPSHOT_TEMPLATE "template"
 
 /* has_space: the space used is known. */
-struct msg_sandbox sandbox_message(const struct sandbox_info *info, bool has_space,
-                                   struct arena *arena);
+struct msg_sandbox sandbox_message(const struct call *call, const struct sandbox_info *info,
+                                   bool has_space);
+
+/* Fills in with which owners an object is shared: either all, or those of the list. The list is
+ * copied to the arena. */
+struct share;
+void shares_message(const struct share *list, size_t count, struct arena *arena, bool *ret_public,
+                    const char *const **ret_owners, size_t *ret_count);
 struct msg_snapshot snapshot_message(const struct snapshot_info *info);
 struct msg_template template_message(const struct template_info *info);
 struct msg_capabilities capabilities_message(const struct host_capabilities *can);

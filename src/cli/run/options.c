@@ -85,7 +85,7 @@ static int set_no_tty(void *into, const char *value, struct err *err)
 
 const struct option_row run_sandbox_rows[RUN_SANDBOX_ROWS] = {
     { "template", 0, "TEMPLATE", "the template of the files",
-      OPTION_NAME(struct run_options, template) },
+      OPTION_TEXT(struct run_options, template) },
     { "runtime", 0, "RUNTIME", "the runtime: native or bwrap",
       OPTION_NAME(struct run_options, runtime) },
     { "memory", 'm', "SIZE", "memory limit of the sandbox: 512M, 2G",

@@ -17,6 +17,10 @@ static void template_fill(void *result, struct holt_template *template,
         .files = message->files,
         .created_ms = message->created_at * 1000,
         .owner = message->owner,
+        .owner_name = message->owner_name,
+        .shared_with = message->shared_with,
+        .shared_count = message->shared_with_count,
+        .is_public = message->public,
     };
 }
 
@@ -148,6 +152,35 @@ int holt_template_commit(struct holt *holt, const char *sandbox, const char *nam
     const struct client_call call = { &method_template_service_commit, &request, false, deadline };
 
     return client_call_for(holt, &call, sizeof(**ret), committed_fill, ret, error);
+}
+
+static int shared_fill(void *result, const void *message, struct holt_error *error)
+{
+    const struct msg_share_template_response *reply = message;
+
+    if (!reply->template)
+        return reply_lacks("template", error);
+    template_fill(result, result, reply->template);
+    return 0;
+}
+
+int holt_template_share(struct holt *holt, const char *name,
+                        const struct holt_share_options *options, int64_t deadline,
+                        struct holt_template **ret, struct holt_error *error)
+{
+    struct holt_share_options given = HOLT_INIT(holt_share_options);
+    struct msg_share_template_request request;
+    const struct client_call call = { &method_template_service_share, &request, false, deadline };
+
+    if (options_take(&given, sizeof(given), options, error) < 0)
+        return -1;
+    request = (struct msg_share_template_request){
+        .name = name,
+        .owners = given.owners,
+        .owners_count = request_count(given.owners),
+        .public = given.is_public,
+    };
+    return client_call_for(holt, &call, sizeof(**ret), shared_fill, ret, error);
 }
 
 int holt_template_remove(struct holt *holt, const char *name, int64_t deadline,

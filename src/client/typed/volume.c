@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/client_internal.h"
 #include "client/error.h"
+#include "client/typed/request.h"
 #include "holt.h"
 
 static void volume_fill(void *result, struct holt_volume *volume, const struct msg_volume *message)
@@ -8,6 +9,10 @@ static void volume_fill(void *result, struct holt_volume *volume, const struct m
     (void)result;
     volume->id = message->id;
     volume->name = message->name;
+    volume->owner = message->owner;
+    volume->shared_with = message->shared_with;
+    volume->shared_count = message->shared_with_count;
+    volume->is_public = message->public;
 }
 
 static int created_fill(void *result, const void *message, struct holt_error *error)
@@ -60,6 +65,35 @@ int holt_volume_list(struct holt *holt, int64_t deadline, struct holt_volume_lis
     const struct client_call call = { &method_volume_service_list, &request, true, deadline };
 
     return client_call_for(holt, &call, sizeof(**ret), list_fill, ret, error);
+}
+
+static int shared_fill(void *result, const void *message, struct holt_error *error)
+{
+    const struct msg_volume_share_response *reply = message;
+
+    if (!reply->volume)
+        return reply_lacks("volume", error);
+    volume_fill(result, result, reply->volume);
+    return 0;
+}
+
+int holt_volume_share(struct holt *holt, const char *volume,
+                      const struct holt_share_options *options, int64_t deadline,
+                      struct holt_volume **ret, struct holt_error *error)
+{
+    struct holt_share_options given = HOLT_INIT(holt_share_options);
+    struct msg_volume_share_request request;
+    const struct client_call call = { &method_volume_service_share, &request, false, deadline };
+
+    if (options_take(&given, sizeof(given), options, error) < 0)
+        return -1;
+    request = (struct msg_volume_share_request){
+        .volume = volume,
+        .owners = given.owners,
+        .owners_count = request_count(given.owners),
+        .public = given.is_public,
+    };
+    return client_call_for(holt, &call, sizeof(**ret), shared_fill, ret, error);
 }
 
 int holt_volume_remove(struct holt *holt, const char *volume, int64_t deadline,

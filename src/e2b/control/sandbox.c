@@ -38,7 +38,8 @@ static int create(const struct e2b_request *request, const struct e2b_create *wi
     cleanup_with(buf_done) struct buf text = BUF_INIT(SANDBOX_METADATA_MAX);
     struct sandbox_mount mounts[SANDBOX_MOUNTS_MAX];
     struct e2b_template_ref template;
-    struct sandbox_spec spec = { .caller = &request->exchange->caller, .template = template.name };
+    struct sandbox_spec spec = { .caller = &request->exchange->caller,
+                                 .stored_template = template.name };
     int r = e2b_template_find(request, wish->template_id, &template, err);
 
     if (r < 0)

@@ -21,6 +21,7 @@
 #include "host/core/descriptors.h"
 #include "host/core/extension.h"
 #include "host/core/host_internal.h"
+#include "host/core/owned_template.h"
 #include "host/core/recover.h"
 #include "host/core/registry.h"
 #include "host/core/settings.h"
@@ -354,6 +355,8 @@ static int host_fill(struct host *host, const struct config *config, struct reco
     recovery_run(recovery, host);
     r = named_volumes_recover(host, err);
     if (r == 0)
+        r = owned_templates_recover(host, err);
+    if (r == 0)
         r = unrecorded_find(host, recovery, err);
     recovery_finish(host);
     fault_point("recover.done");
@@ -540,6 +543,7 @@ int host_get_template_owner(struct host *host, const char *name, char **ret, str
 
 int host_remove_template(struct host *host, const char *name, struct err *err)
 {
+    struct template_record record = { .owner = OWNER_ROOT };
     struct err ignored;
     int r;
 
@@ -549,6 +553,7 @@ int host_remove_template(struct host *host, const char *name, struct err *err)
                        host->default_template);
     lock_release(&host->lock);
     pool_drop_template(host->pool, name);
+    (void)registry_get_template(host->registry, name, &record, &ignored);
     r = template_remove(host->store, name, err);
     if (r < 0 && err->kind == ERR_BUSY) {
         wait_reaped(host);
@@ -556,8 +561,12 @@ int host_remove_template(struct host *host, const char *name, struct err *err)
     }
     if (r == 0)
         (void)registry_put_template_owner(host->registry, name, NULL, &ignored);
+    fault_point("template.removed");
     if (r == 0)
-        host_event(host, EVENT_TEMPLATE_REMOVED, json_pack("{s:s}", "template", name));
+        owned_template_release(host, name);
+    if (r == 0)
+        owner_event(host, record.owner, EVENT_TEMPLATE_REMOVED,
+                    json_pack("{s:s}", "template", name));
     return r;
 }
 
@@ -572,12 +581,13 @@ int host_find_runtime(const struct host *host, const char *name, const struct ru
     return r < 0 ? r : (*ret)->probe(err);
 }
 
-int host_choose_template(const struct host *host, const char *wanted, char *ret, struct err *err)
+int host_choose_template(struct host *host, const struct caller *caller, const char *wanted,
+                         char *ret, struct err *err)
 {
-    const char *name = wanted ? wanted : host->default_template;
+    struct template_record record;
+    int r = owned_template_find(host, caller, wanted, &record, err);
 
-    if (!is_name(name))
-        return err_set(err, ERR_INVALID, "invalid template name '%.80s'", name);
-    (void)snprintf(ret, TEMPLATE_NAME_MAX + 1, "%s", name);
-    return 0;
+    if (r == 0)
+        (void)snprintf(ret, TEMPLATE_NAME_MAX + 1, "%s", record.store_name);
+    return r;
 }

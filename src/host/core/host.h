@@ -95,7 +95,8 @@ int host_set_template_owner(struct host *host, const char *name, const char *own
 /* Returns what a template belongs to, for the caller to free; NULL: nothing. */
 int host_get_template_owner(struct host *host, const char *name, char **ret, struct err *err);
 
-/* Removes a template that no sandbox uses. Machines in the warm pool that use it are ended. */
+/* Removes a template, by its name in the store, that no sandbox uses. Machines in the warm pool
+ * that use it are ended. */
 int host_remove_template(struct host *host, const char *name, struct err *err);
 
 /* Reads this host's audit log, as audit_read does. */

@@ -159,9 +159,10 @@ void host_dismiss(struct host *host, const struct owner_charge *charge);
 int host_find_runtime(const struct host *host, const char *name, const struct runtime_ops **ret,
                       struct err *err);
 
-/* Copies the name of the template to use (NULL: the default) to ret, TEMPLATE_NAME_MAX + 1 bytes.
- */
-int host_choose_template(const struct host *host, const char *wanted, char *ret, struct err *err);
+/* Copies the name in the store of the template that a word of the caller's stands for (NULL: the
+ * default) to ret, TEMPLATE_NAME_MAX + 1 bytes. */
+int host_choose_template(struct host *host, const struct caller *caller, const char *wanted,
+                         char *ret, struct err *err);
 
 /* Counts sandboxes by state, runs and processes, of those that the caller sees. */
 struct host_census {

@@ -11,7 +11,21 @@
 struct err;
 struct host;
 
-enum { SHARES_MAX = 256, SHARE_NAME_MAX = 128 };
+enum { SHARES_MAX = 256 };
+
+/* With what an object is to be shared; neither: it becomes private. */
+struct sharing {
+    const char *const *owners;
+    size_t owner_count;
+    bool is_public;
+};
+
+/* An object that the caller may share. */
+struct share_object {
+    enum share_kind kind;
+    const char *id; /* of a volume, or the name of a template in the store */
+    const char *owner, *name;
+};
 
 /* A word for a template or a volume, NAME or OWNER/NAME, in parts. */
 struct share_word {
@@ -27,3 +41,8 @@ bool share_word_split(const char *word, const struct caller *caller, struct shar
  * limited to labels is only reached by what is shared with all. */
 int share_reaches(struct host *host, enum share_kind kind, const char *object,
                   const struct caller *caller, struct err *err);
+
+/* Replaces what an object is shared with, and records it in the audit log before. Fails with
+ * ERR_INVALID for owners and is_public together, or for a bad name of an owner. */
+int share_set(struct host *host, const struct share_object *object, const struct sharing *sharing,
+              struct err *err);

@@ -223,9 +223,9 @@ int machine_create(struct host *host, const struct machine_spec *spec, struct ma
     int r = machine_check_limits(&spec->limits, err);
 
     if (r == 0)
-        r = host_choose_template(host, spec->template, throwaway.template, err);
-    if (r == 0)
         r = throwaway_fill(host, spec->runtime, &throwaway, err);
+    if (r == 0)
+        r = host_choose_template(host, spec->caller, spec->template, throwaway.template, err);
     if (r == 0)
         r = host_admit(host, &throwaway.charge, 1, err);
     if (r < 0)

@@ -13,7 +13,7 @@ struct machine;
 
 struct machine_spec {
     const struct caller *caller; /* on whose behalf: gives the owner */
-    const char *template;        /* NULL: the daemon's default */
+    const char *template;        /* a word of the caller's; NULL: the daemon's default */
     const char *runtime;         /* NULL: the daemon's default */
     struct sandbox_limits limits;
     uint64_t quota_bytes; /* 0: the daemon's default */

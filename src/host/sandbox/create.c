@@ -113,13 +113,16 @@ static int info_fill(struct sandbox *sandbox, const struct sandbox_spec *spec, s
     struct sandbox_info *info = &sandbox->info;
     const struct runtime_ops *ops = NULL;
     struct ceilings ceilings;
-    int r = host_choose_template(host, spec->template, info->template, err);
+    int r;
 
     host_get_ceilings(host, spec->caller->owner, &ceilings);
-    if (r == 0)
-        r = info_fill_limits(sandbox, spec, &ceilings, err);
+    r = info_fill_limits(sandbox, spec, &ceilings, err);
     if (r == 0)
         r = host_find_runtime(host, info->runtime, &ops, err);
+    if (r == 0 && spec->stored_template)
+        (void)snprintf(info->template, sizeof(info->template), "%s", spec->stored_template);
+    else if (r == 0)
+        r = host_choose_template(host, spec->caller, spec->template, info->template, err);
     if (r < 0)
         return r;
     (void)snprintf(info->owner, sizeof(info->owner), "%s", spec->caller->owner);

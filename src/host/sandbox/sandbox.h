@@ -43,7 +43,8 @@ struct sandbox;
 struct sandbox_spec {
     const struct caller *caller; /* on whose behalf: gives the owner and the labels of its scope */
     const char *name;            /* NULL: none; unique for its owner; valid wherever an id is */
-    const char *template;        /* NULL: the daemon's default */
+    const char *template;        /* a word of the caller's; NULL: the daemon's default */
+    const char *stored_template; /* instead: its name in the store; it was found for the caller */
     const char *runtime;         /* NULL: the daemon's default */
     struct sandbox_limits limits;
     uint64_t quota_bytes; /* 0: the daemon's default */

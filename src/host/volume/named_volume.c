@@ -32,7 +32,8 @@ static const char old_file[] = "e2b-volumes.json";
 
 static void event_send(struct host *host, enum event_type type, const struct volume_info *info)
 {
-    host_event(host, type, json_pack("{s:s, s:s}", "volume", info->id, "name", info->name));
+    owner_event(host, info->owner, type,
+                json_pack("{s:s, s:s}", "volume", info->id, "name", info->name));
 }
 
 static int info_init(struct volume_info *info, const char *owner, const char *name, struct err *err)
@@ -207,6 +208,25 @@ int named_volume_remove(struct host *host, const struct caller *caller, const ch
     return registry_remove_volume(host->registry, info.id, err);
 }
 
+int named_volume_share(struct host *host, const struct caller *caller, const char *word,
+                       const struct sharing *sharing, struct volume_info *ret, struct err *err)
+{
+    const struct share_object object = { SHARE_VOLUME, ret->id, ret->owner, ret->name };
+    int r = named_volume_find_own(host, caller, word, ret, err);
+
+    return r == 0 ? share_set(host, &object, sharing, err) : r;
+}
+
+int named_volume_shares(struct host *host, const struct caller *caller,
+                        const struct volume_info *info, struct share **ret, size_t *ret_count,
+                        struct err *err)
+{
+    *ret_count = 0;
+    if (!named_volume_is_own(info, caller))
+        return 0;
+    return registry_list_shares(host->registry, SHARE_VOLUME, info->id, ret, ret_count, err);
+}
+
 int named_volume_record(struct host *host, const char *id, const char *name, struct err *err)
 {
     struct volume_info info = { .id = "" };
@@ -234,9 +254,9 @@ int named_volumes_recover(struct host *host, struct err *err)
             continue;
         }
         r = shared_volume_create(host, list[i].id, err);
-        host_event(host, EVENT_VOLUME_CREATED,
-                   json_pack("{s:s, s:s, s:b}", "volume", list[i].id, "name", list[i].name,
-                             "recovered", true));
+        owner_event(host, list[i].owner, EVENT_VOLUME_CREATED,
+                    json_pack("{s:s, s:s, s:b}", "volume", list[i].id, "name", list[i].name,
+                              "recovered", true));
     }
     return r;
 }

@@ -55,6 +55,18 @@ int named_volume_list(struct host *host, const struct caller *caller, struct vol
 int named_volume_remove(struct host *host, const struct caller *caller, const char *word,
                         struct err *err);
 
+/* Replaces what a volume of the caller's is shared with, see share_set. */
+struct sharing;
+int named_volume_share(struct host *host, const struct caller *caller, const char *word,
+                       const struct sharing *sharing, struct volume_info *ret, struct err *err);
+
+/* Lists the owners that a volume is shared with, for those that may change it; none for others. The
+ * caller frees the array. */
+struct share;
+int named_volume_shares(struct host *host, const struct caller *caller,
+                        const struct volume_info *info, struct share **ret, size_t *ret_count,
+                        struct err *err);
+
 /* Records the files of a shared volume that has an id and no record under a name, as root's. */
 int named_volume_record(struct host *host, const char *id, const char *name, struct err *err);
 

@@ -292,7 +292,7 @@ static int info_find(struct host *host, const struct unrecorded_adoption *adopti
     if (*name)
         r = sandbox_check_name(name, err);
     if (r == 0)
-        r = host_choose_template(host, template, info->template, err);
+        r = host_choose_template(host, &caller_root, template, info->template, err);
     if (r < 0)
         return r;
     (void)snprintf(info->id, sizeof(info->id), "%s", adoption->volume);

@@ -103,7 +103,7 @@ int template_settings_write_at(int template_fd, const struct template_settings *
 
 static int template_dir(struct store *store, const char *name, struct err *err)
 {
-    int fd = is_name(name)
+    int fd = template_is_store_name(name)
                  ? open_no_links(store->templates_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
                  : -ENOENT;
 

@@ -52,9 +52,24 @@ static void list_done(struct template_list *list)
     free(list->items);
 }
 
+bool template_is_store_name(const char *name)
+{
+    const size_t prefix = strlen(TEMPLATE_MADE_PREFIX);
+
+    return is_name(strncmp(name, TEMPLATE_MADE_PREFIX, prefix) == 0 ? name + prefix : name);
+}
+
+bool template_exists(const struct store *store, const char *name)
+{
+    struct stat st;
+
+    return template_is_store_name(name) &&
+           fstatat(store->templates_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 static int name_check(const char *name, struct err *err)
 {
-    if (is_name(name))
+    if (template_is_store_name(name))
         return 0;
     return err_set(err, ERR_INVALID,
                    "'%.64s' is not a template name (a-z, 0-9, '.', '_', '-', at most %d)", name,
@@ -358,6 +373,14 @@ static int info_read(struct store *store, const char *name, struct template_info
     return 0;
 }
 
+int template_get_info(struct store *store, const char *name, struct template_info *ret,
+                      struct err *err)
+{
+    int r = name_check(name, err);
+
+    return r == 0 ? info_read(store, name, ret, err) : r;
+}
+
 static int list_add(struct template_list *list, const struct template_info *info)
 {
     if (list->count == list->capacity) {
@@ -394,7 +417,7 @@ int template_list(struct store *store, struct template_info **ret, size_t *ret_c
         return r;
     }
     while ((entry = readdir(dir))) {
-        if (!is_name(entry->d_name))
+        if (!template_is_store_name(entry->d_name))
             continue;
         r = info_read(store, entry->d_name, &info, err);
         if (r == -ENOENT) /* removed concurrently */
@@ -422,7 +445,8 @@ struct base_search {
 static int base_check_one(void *context, const char *name)
 {
     const struct base_search *search = context;
-    cleanup_close int fd = is_name(name) ? open_dir(search->store->templates_fd, name) : -ENOENT;
+    cleanup_close int fd =
+        template_is_store_name(name) ? open_dir(search->store->templates_fd, name) : -ENOENT;
     struct template_meta meta;
     struct err ignored;
 

@@ -54,6 +54,15 @@ struct template_source {
     void *context;
 };
 
+/* Names in the store: those that users give, which are also the names of root's templates, and
+ * names that the host makes for templates of other owners: no user can give one, because of its
+ * capital letter. */
+#define TEMPLATE_MADE_PREFIX "T-"
+bool template_is_store_name(const char *name);
+
+/* Returns whether the store has a template of this name. */
+bool template_exists(const struct store *store, const char *name);
+
 /* Opens a template by name. ERR_NOT_FOUND if there is none. */
 int template_open(struct store *store, const char *name, struct template **ret, struct err *err);
 
@@ -64,6 +73,10 @@ DEFINE_CLEANUP(template_close, struct template *);
 /* Lists all templates sorted by name, including the host template. The caller frees *ret. */
 int template_list(struct store *store, struct template_info **ret, size_t *ret_count,
                   struct err *err);
+
+/* Reads what template_list says about one template. */
+int template_get_info(struct store *store, const char *name, struct template_info *ret,
+                      struct err *err);
 
 /* Removes a template. Fails for the host template (ERR_DENIED) and for one that is in use or the
  * base of another (ERR_BUSY). */

@@ -30,6 +30,8 @@
 #include "base/text/parse.h"
 #include "base/thread.h"
 #include "host/core/host.h"
+#include "host/core/owned_template.h"
+#include "host/core/share.h"
 #include "host/port/port.h"
 #include "host/process/record.h"
 #include "host/process/service.h"
@@ -159,9 +161,33 @@ static int check_sandbox_commit(struct sandbox *sandbox, const char *template,
     return hosts_refusal(err);
 }
 
-static int check_host_remove_template(struct host *host, const char *name, struct err *err)
+static int check_owned_template_remove(struct host *host, const struct caller *caller,
+                                       const char *name, struct err *err)
 {
     (void)host;
+    (void)caller;
+    assert(*name && strlen(name) <= TEMPLATE_WORD_MAX);
+    return hosts_refusal(err);
+}
+
+static int check_owned_template_share(struct host *host, const struct caller *caller,
+                                      const char *name, const struct sharing *sharing,
+                                      struct owned_template *ret, struct err *err)
+{
+    (void)host;
+    (void)caller;
+    (void)ret;
+    assert(*name && strlen(name) <= TEMPLATE_WORD_MAX && sharing->owner_count <= SHARES_MAX);
+    return hosts_refusal(err);
+}
+
+static int check_owned_template_reserve(struct host *host, const struct caller *caller,
+                                        const char *name, struct template_record *ret,
+                                        struct err *err)
+{
+    (void)host;
+    (void)caller;
+    (void)ret;
     assert(is_name(name));
     return hosts_refusal(err);
 }
@@ -172,10 +198,12 @@ static struct store *check_host_store(struct host *host)
     return NULL;
 }
 
-static int check_template_list(struct store *store, struct template_info **ret, size_t *ret_count,
-                               struct err *err)
+static int check_owned_template_list(struct host *host, const struct caller *caller,
+                                     struct owned_template **ret, size_t *ret_count,
+                                     struct err *err)
 {
-    (void)store;
+    (void)host;
+    (void)caller;
     (void)ret;
     (void)ret_count;
     return hosts_refusal(err);
@@ -204,8 +232,10 @@ static int check_thread_start(struct thread *thread, const char *name, void (*st
 #define shell_list check_shell_list
 #define port_list check_port_list
 #define host_store check_host_store
-#define host_remove_template check_host_remove_template
-#define template_list check_template_list
+#define owned_template_remove check_owned_template_remove
+#define owned_template_share check_owned_template_share
+#define owned_template_reserve check_owned_template_reserve
+#define owned_template_list check_owned_template_list
 #define thread_start check_thread_start
 
 #include "../../../src/api/launch.c"   // NOLINT(bugprone-suspicious-include)

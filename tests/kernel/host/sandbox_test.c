@@ -556,13 +556,15 @@ static void a_volume_that_is_removed_is_not_mounted(void)
 
     CHECK_OK(sandbox_stop(sandbox, &err), &err);
     CHECK_OK(named_volume_create(world.host, &caller_root, "kept", &volume, &err), &err);
-    CHECK_OK(named_volume_mount(world.host, &caller_root, &(struct named_mount){ "kept", "/mnt" },
-                                &kept, &err),
+    CHECK_OK(named_volume_mount(world.host, &caller_root,
+                                &(struct named_mount){ .volume = "kept", .path = "/mnt" }, &kept,
+                                &err),
              &err);
     CHECK_OK(mounts_update(sandbox, &kept), &err);
     CHECK_OK(named_volume_create(world.host, &caller_root, "data", &volume, &err), &err);
-    CHECK_OK(named_volume_mount(world.host, &caller_root, &(struct named_mount){ "data", "/mnt" },
-                                &mount, &err),
+    CHECK_OK(named_volume_mount(world.host, &caller_root,
+                                &(struct named_mount){ .volume = "data", .path = "/mnt" }, &mount,
+                                &err),
              &err);
 
     CHECK_OK(shared_volume_removal_begin(world.host, &removal, &err), &err);
@@ -587,13 +589,15 @@ static void a_volume_that_is_being_mounted_is_not_removed(void)
 
     CHECK_OK(sandbox_stop(sandbox, &err), &err);
     CHECK_OK(named_volume_create(world.host, &caller_root, "kept", &volume, &err), &err);
-    CHECK_OK(named_volume_mount(world.host, &caller_root, &(struct named_mount){ "kept", "/mnt" },
-                                &kept, &err),
+    CHECK_OK(named_volume_mount(world.host, &caller_root,
+                                &(struct named_mount){ .volume = "kept", .path = "/mnt" }, &kept,
+                                &err),
              &err);
     CHECK_OK(mounts_update(sandbox, &kept), &err);
     CHECK_OK(named_volume_create(world.host, &caller_root, "data", &volume, &err), &err);
-    CHECK_OK(named_volume_mount(world.host, &caller_root, &(struct named_mount){ "data", "/mnt" },
-                                &mount, &err),
+    CHECK_OK(named_volume_mount(world.host, &caller_root,
+                                &(struct named_mount){ .volume = "data", .path = "/mnt" }, &mount,
+                                &err),
              &err);
 
     CHECK_OK(sandbox_mounts_reserve(sandbox, &info, &err), &err);
@@ -642,8 +646,9 @@ static void *update_race(void *argument)
     };
     struct err why = { 0 };
 
-    volume_race->updated = named_volume_mount(
-        world.host, &caller_root, &(struct named_mount){ "data", "/mnt" }, &mount, &why);
+    volume_race->updated =
+        named_volume_mount(world.host, &caller_root,
+                           &(struct named_mount){ .volume = "data", .path = "/mnt" }, &mount, &why);
     if (volume_race->updated == 0)
         volume_race->updated = sandbox_update(volume_race->sandbox, &change, &why);
     return NULL;

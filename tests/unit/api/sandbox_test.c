@@ -13,6 +13,7 @@
 #define sandbox_message test_sandbox_message
 #define snapshot_message test_snapshot_message
 #define template_message test_template_message
+#define shares_message test_shares_message
 #define capabilities_message test_capabilities_message
 #define sandbox_reply test_sandbox_reply
 

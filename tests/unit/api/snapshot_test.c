@@ -28,6 +28,10 @@
 #define sandbox_list_snapshots stub_sandbox_list_snapshots
 #define sandbox_diff stub_sandbox_diff
 #define sandbox_commit stub_sandbox_commit
+#define owned_template_reserve stub_owned_template_reserve
+#define owned_template_release stub_owned_template_release
+#define template_service_share test_template_service_share
+#define shares_message test_shares_message
 #define host_read_audit stub_host_read_audit
 
 #include <stdatomic.h>
@@ -170,6 +174,22 @@ int stub_sandbox_commit(struct sandbox *sandbox, const char *template, struct te
     *ret = (struct template_info){ "", false, 5000000000, 12, 1700000000 };
     (void)snprintf(ret->name, sizeof(ret->name), "%s", template);
     return 0;
+}
+
+int stub_owned_template_reserve(struct host *host, const struct caller *caller, const char *name,
+                                struct template_record *ret, struct err *err)
+{
+    (void)host, (void)err;
+    *ret = (struct template_record){ .store_name = "" };
+    (void)snprintf(ret->store_name, sizeof(ret->store_name), "%s", name);
+    (void)snprintf(ret->owner, sizeof(ret->owner), "%s", caller->owner);
+    (void)snprintf(ret->name, sizeof(ret->name), "%s", name);
+    return 0;
+}
+
+void stub_owned_template_release(struct host *host, const char *store_name)
+{
+    (void)host, (void)store_name;
 }
 
 int stub_host_read_audit(struct host *host, const char *sandbox, audit_fn each, void *context,
@@ -324,7 +344,7 @@ static void a_commit_is_answered_with_the_template(void)
 {
     answers("TemplateService/Commit", "{" S1 ",\"name\":\"new\"}",
             "{\"template\":{\"name\":\"new\",\"kind\":\"imported\",\"sizeBytes\":\"5000000000\","
-            "\"files\":\"12\",\"createdAt\":\"1700000000\"}}");
+            "\"files\":\"12\",\"createdAt\":\"1700000000\",\"ownerName\":\"root\"}}");
     refuses("TemplateService/Commit", "{" S1 "}", ERR_INVALID, "'name' is missing");
     refuses("TemplateService/Commit", "{" S1 ",\"name\":\"A\"}", ERR_INVALID, "not a valid");
     refuses("TemplateService/Commit", "{\"name\":\"new\"}", ERR_INVALID, "'sandboxId' is missing");

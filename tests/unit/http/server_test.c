@@ -39,10 +39,12 @@
 #define template_service_import test_template_service_import
 #define template_service_list test_template_service_list
 #define template_service_remove test_template_service_remove
+#define template_service_share test_template_service_share
 
 #define host_health stub_host_health
 #define host_store stub_host_store
 #define host_event stub_host_event
+#define owner_event stub_owner_event
 #define machine_create stub_machine_create
 #define machine_find stub_machine_find
 #define machine_id stub_machine_id
@@ -70,8 +72,12 @@
 #define viewer_leave stub_viewer_leave
 #define viewer_resize stub_viewer_resize
 #define process_unref stub_process_unref
-#define template_list stub_template_list
-#define host_remove_template stub_host_remove_template
+#define owned_template_list stub_owned_template_list
+#define owned_template_remove stub_owned_template_remove
+#define owned_template_shares stub_owned_template_shares
+#define owned_template_share stub_owned_template_share
+#define owned_template_reserve stub_owned_template_reserve
+#define owned_template_release stub_owned_template_release
 #define host_get_template_owner stub_host_get_template_owner
 #define template_import stub_template_import
 
@@ -151,6 +157,12 @@ void stub_host_event(struct host *host, enum event_type type, json_t *fields)
     (void)host;
     CHECK(type == EVENT_TEMPLATE_IMPORTED);
     json_decref(fields);
+}
+
+void stub_owner_event(struct host *host, const char *owner, enum event_type type, json_t *fields)
+{
+    (void)owner;
+    stub_host_event(host, type, fields);
 }
 
 static int always_open(void *context, struct err *err)
@@ -387,44 +399,7 @@ void stub_process_unref(struct process *process)
     freed++;
 }
 
-int stub_template_list(struct store *store, struct template_info **ret, size_t *ret_count,
-                       struct err *err)
-{
-    (void)store, (void)err;
-    *ret = xcalloc(3, sizeof(**ret));
-    (*ret)[0] = (struct template_info){ "debian", false, 5000000000, 12, 1700000000 };
-    (*ret)[1] = (struct template_info){ "step-0123456789abcdef0123456789abcdef", false, 1, 1, 1 };
-    (*ret)[2] = (struct template_info){ "host", true, 0, 0, 0 };
-    *ret_count = 3;
-    return 0;
-}
-
-int stub_host_get_template_owner(struct host *host, const char *name, char **ret, struct err *err)
-{
-    (void)host, (void)name, (void)err;
-    *ret = NULL;
-    return 0;
-}
-
-int stub_host_remove_template(struct host *host, const char *name, struct err *err)
-{
-    (void)host;
-    if (strcmp(name, "host") == 0)
-        return err_set(err, ERR_DENIED, "the host template cannot be removed");
-    return err_set(err, ERR_BUSY, "template '%s' is in use", name);
-}
-
-int stub_template_import(struct store *store, const struct template_source *source,
-                         struct template_info *ret, struct err *err)
-{
-    (void)store;
-    if (strcmp(source->path, "/bomb") == 0)
-        return err_set(err, ERR_EXHAUSTED, "the archive is too large");
-    source->progress(1000, 10, source->context);
-    (void)usleep(300 * 1000);
-    *ret = (struct template_info){ "new", false, 2000, 20, 1 };
-    return 0;
-}
+#include "unit/http/templates.h"
 
 static char dir[] = "/tmp/holt-api-test-XXXXXX";
 static uint16_t tcp_port;
@@ -783,7 +758,13 @@ static void templates_are_listed_and_removed(void)
     expect(
         "TemplateService/List", "{}", "200",
         "{\"templates\":[{\"name\":\"debian\",\"kind\":\"imported\",\"sizeBytes\":\"5000000000\","
-        "\"files\":\"12\",\"createdAt\":\"1700000000\"},{\"name\":\"host\",\"kind\":\"host\"");
+        "\"files\":\"12\",\"createdAt\":\"1700000000\",\"ownerName\":\"root\","
+        "\"sharedWith\":[\"ann\",\"bob\"]},{\"name\":\"host\",\"kind\":\"host\"");
+    expect("TemplateService/List", "{}", "200", "\"public\":true}]}");
+    expect("TemplateService/Share", "{\"name\":\"debian\",\"owners\":[\"ann\"]}", "200",
+           "\"sharedWith\":[\"ann\",\"bob\"]");
+    expect("TemplateService/Share", "{\"name\":\"ann/x\",\"public\":true}", "403", "not public");
+    expect("TemplateService/Share", "{\"name\":\"a/b/c\"}", "400", "not a valid name");
     expect("TemplateService/List", "{\"all\":true}", "200", "\"owner\":\"the cache of builds\"");
     expect("TemplateService/Remove", "{\"name\":\"host\"}", "403", "permission_denied");
     expect("TemplateService/Remove", "{\"name\":\"used\"}", "400", "failed_precondition");
@@ -801,7 +782,7 @@ static void an_import_tells_its_progress(void)
     CHECK_TEXT(lines.data,
                "{\"progress\":{\"bytes\":\"1000\",\"files\":\"10\"}}\n"
                "{\"template\":{\"name\":\"new\",\"kind\":\"imported\",\"sizeBytes\":\"2000\","
-               "\"files\":\"20\",\"createdAt\":\"1\"}}\n"
+               "\"files\":\"20\",\"createdAt\":\"1\",\"ownerName\":\"root\"}}\n"
                "end: {}\n");
     stream("TemplateService/Import", "{\"name\":\"new\",\"path\":\"/bomb\"}", &lines);
     CHECK_TEXT(lines.data, "end: {\"error\":{\"code\":\"resource_exhausted\",\"message\":\"the "
