@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mcp/tools.h"
 
+#include <string.h>
+
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "mcp/sandbox_tools.h"
@@ -56,8 +58,9 @@ json_t *mcp_tools_json(bool is_read_only)
 static json_t *block_json(const struct tool_block *block)
 {
     if (block->mime)
-        return json_pack("{s:s, s:s%, s:s}", "type", "image", "data", block->text, block->len,
-                         "mimeType", block->mime);
+        return json_pack("{s:s, s:s%, s:s}", "type",
+                         strncmp(block->mime, "audio/", 6) == 0 ? "audio" : "image", "data",
+                         block->text, block->len, "mimeType", block->mime);
     return json_pack("{s:s, s:s%}", "type", "text", "text", block->text, block->len);
 }
 
