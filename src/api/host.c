@@ -109,7 +109,8 @@ static bool line_concerns(const struct audit_feed *audit, const json_t *line)
     const char *about = json_string_value(json_object_get(line, "sandbox"));
     struct err ignored;
 
-    if (strcmp(owner ? owner : OWNER_ROOT, audit->caller.owner) != 0)
+    if (!caller_is_admin(&audit->caller) &&
+        strcmp(owner ? owner : OWNER_ROOT, audit->caller.owner) != 0)
         return false;
     return audit->caller.scope_count == 0 ||
            (about && sandbox_find(audit->host, &audit->caller, about, &sandbox, &ignored) == 0);
@@ -139,7 +140,7 @@ static int line_put(const char *line, void *context)
 {
     struct audit_feed *audit = context;
 
-    if (!caller_is_admin(&audit->caller))
+    if (!caller_is_host_admin(&audit->caller))
         return line_put_own(audit, line);
     if (audit->is_verdict_only)
         return 0;
@@ -163,7 +164,7 @@ static int audit_run(struct feed *feed, void *context, struct err *err)
         .lines = lines,
         .problem = r < 0 ? err->msg : "",
     };
-    if (!caller_is_admin(&audit->caller)) {
+    if (!caller_is_host_admin(&audit->caller)) {
         verdict.lines = audit->shown;
         verdict.problem = r < 0 ? "the log is damaged; an admin sees where" : "";
     }

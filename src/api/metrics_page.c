@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/access/caller.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "host/observe/metrics.h"
@@ -77,10 +78,11 @@ static int write_each(const struct listener *listener, struct buf *out, write_fn
 int metrics_page_fill(struct host *host, const struct listener *listener,
                       const struct caller *caller, struct buf *out)
 {
-    int r = host_metrics_write(host, out);
+    int r = host_metrics_write_owners(host, caller, out);
 
-    if (r == 0)
-        r = host_metrics_write_owners(host, caller, out);
+    if (r < 0 || !caller_may_watch_host(caller))
+        return r;
+    r = host_metrics_write(host, out);
     if (r == 0)
         r = metric_begin(out, "holt_connections", METRIC_GAUGE, "Clients that are connected.");
     if (r == 0)

@@ -58,6 +58,12 @@ bool caller_is_host_admin(const struct caller *caller)
     return caller_is_admin(caller) && caller->scope_count == 0;
 }
 
+bool caller_may_watch_host(const struct caller *caller)
+{
+    return caller_is_host_admin(caller) || (caller->role != ROLE_NONE && caller->scope_count == 0 &&
+                                            strcmp(caller->owner, OWNER_ROOT) == 0);
+}
+
 bool caller_sees(const struct caller *caller, const char *owner, const struct label *labels,
                  size_t count)
 {

@@ -49,6 +49,10 @@ bool caller_is_admin(const struct caller *caller);
  * is not limited to labels. */
 bool caller_is_host_admin(const struct caller *caller);
 
+/* Returns whether the caller may know the figures of the whole host: a host admin, or root with any
+ * role, so that a read-only token suffices to watch a machine. */
+bool caller_may_watch_host(const struct caller *caller);
+
 /* Returns whether an object with this owner and these labels exists for the caller. */
 bool caller_sees(const struct caller *caller, const char *owner, const struct label *labels,
                  size_t count);

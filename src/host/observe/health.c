@@ -350,7 +350,7 @@ void host_health(struct host *host, const struct caller *caller, struct host_hea
         health_worsen(ret, HEALTH_DEGRADED, "%u events are missing from the audit log: %.160s",
                       host->audit_failures, host->audit_error);
     lock_release(&host->lock);
-    if (!caller_is_host_admin(caller))
+    if (!caller_may_watch_host(caller))
         health_restrict(&census, ret);
 }
 

@@ -341,7 +341,7 @@ static size_t owners_list(struct host *host, const struct caller *caller, struct
 {
     size_t count = 0;
 
-    if (caller_is_host_admin(caller)) {
+    if (caller_may_watch_host(caller)) {
         host_list_owners(host, ret, &count);
         return owners_fold(*ret, count);
     }
