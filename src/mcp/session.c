@@ -170,9 +170,12 @@ static bool make_room(struct mcp_sessions *sessions)
  * session makes room. Returns false when all of them are in use. Needs the lock. */
 static bool share_check(struct mcp_sessions *sessions, const char *owner)
 {
+    const size_t share = owner_share(owner, MCP_SESSIONS_MAX);
     struct mcp_session *oldest = NULL;
     size_t count = 0;
 
+    if (share == MCP_SESSIONS_MAX)
+        return true; /* make_room is fair to the clients of one owner */
     for (struct mcp_session *each = sessions->first; each; each = each->next) {
         if (strcmp(each->caller.owner, owner) != 0)
             continue;
@@ -180,7 +183,7 @@ static bool share_check(struct mcp_sessions *sessions, const char *owner)
         if (each->refs == 0 && (!oldest || each->used_ns < oldest->used_ns))
             oldest = each;
     }
-    if (count < owner_share(owner, MCP_SESSIONS_MAX))
+    if (count < share)
         return true;
     if (oldest)
         forget(oldest);
