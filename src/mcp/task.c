@@ -134,6 +134,10 @@ json_t *mcp_task_answer(struct host *host, const struct caller *caller,
     char name[MCP_TASK_ID_SIZE];
     struct err err = { 0 };
 
+    if (strcmp(message->method, "tasks/cancel") == 0 && !caller_may_change(caller)) {
+        (void)mcp_fault(fault, MCP_INVALID_PARAMS, "this token is read-only");
+        return NULL;
+    }
     task_unknown(fault);
     if (!colon || strlen(text) != json_string_length(id) || strlen(text) >= MCP_TASK_ID_SIZE ||
         strncmp(colon + 1, CALL_PREFIX, strlen(CALL_PREFIX)) != 0)

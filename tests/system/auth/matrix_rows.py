@@ -1,0 +1,232 @@
+"""A row for every method of holt.v1 and every route of E2B: how one owner asks for what another one has.
+
+{words} are replaced by the values of the first owner's objects, or by values of the same form that stand for nothing.
+A test fails if a method or a route has no row here (matrix.py, every_call_has_a_row)."""
+import re
+
+from matrix_world import SOURCE
+
+AT = {"sandboxId": "{sandbox}"}
+FILE = {**AT, "path": "/workspace/secret"}
+PROCESS = {"args": ["true"]}
+ID = {**AT, "processId": "{process}"}
+
+
+class Lists:
+    """Requests whose replies have what the caller may see, and nothing else."""
+
+    def __init__(self, *requests, named=(), limit=None):
+        self.requests, self.named, self.limit = requests or ({},), named, limit
+
+
+# What names an object of another owner. The reply must be the same as for an object that does not exist.
+HOLT = {
+    "EventService/Watch": Lists({"since": 0, "noFollow": True}, named=[{"sandboxId": "{sandbox}", "since": 0, "noFollow": True}]),
+    "FileService/Stat": [FILE],
+    "FileService/List": [{**AT, "path": "/workspace"}],
+    "FileService/Read": [FILE],
+    "FileService/Write": [{**AT, "path": "/workspace/new", "data": "eA=="}],
+    "FileService/MakeDir": [{**AT, "path": "/workspace/new"}],
+    "FileService/Move": [{**FILE, "to": "/workspace/moved"}],
+    "FileService/Remove": [FILE],
+    "FileService/Watch": [{**AT, "path": "/workspace"}],
+    "FileService/Pull": [{**AT, "path": "/workspace"}],
+    "FileService/Push": [{**AT, "path": "/workspace", "entry": {"path": "x", "type": "file"}}],
+    "HostService/Health": Lists(),
+    "HostService/Capabilities": Lists(),
+    "HostService/Metrics": Lists(),
+    "HostService/Audit": Lists({}, {"verify": True}, named=[{"sandboxId": "{sandbox}"}]),
+    "OwnerService/Get": [{"owner": "{owner}"}],
+    "OwnerService/List": Lists(),
+    "OwnerService/Set": [{"owner": "{owner}"}],
+    "OwnerService/Remove": [{"owner": "{owner}"}],
+    "PortService/Forward": [{**AT, "port": 8000}],
+    "PortService/List": Lists({}, named=[AT]),
+    "ProcessService/Exec": [{**AT, "process": PROCESS}],
+    "ProcessService/Start": [{**AT, "process": PROCESS}],
+    "ProcessService/Launch": [{**AT, "process": PROCESS, "port": 8001}],
+    "ProcessService/Get": [ID],
+    "ProcessService/List": [AT],
+    "ProcessService/Attach": [ID],
+    "ProcessService/Wait": [{**ID, "timeoutMs": 1}],
+    "ProcessService/SendInput": [{**ID, "data": "eA=="}],
+    "ProcessService/Signal": [{**ID, "signal": 10}],
+    "ProcessService/Resize": [{**ID, "size": {"rows": 1, "columns": 1}}],
+    "SandboxService/Create": [{"template": "{template}"}, {"template": "{built_name}"},
+                              {"volumes": [{"volume": "{volume}", "path": "/v"}]},
+                              {"volumes": [{"volume": "{volume_name}", "path": "/v"}]}],
+    "SandboxService/Get": [AT],
+    "SandboxService/List": Lists({}, {"labels": {"word": "kestrel"}}),
+    "SandboxService/Update": [{**AT, "labels": {"a": "b"}}, {**AT, "name": "changed"}, {**AT, "ttlMs": 3600000}],
+    "SandboxService/Pause": [AT],
+    "SandboxService/Resume": [AT, {**AT, "process": PROCESS}],
+    "SandboxService/Stop": [AT],
+    "SandboxService/Start": [AT],
+    "SandboxService/Destroy": [AT],
+    "SandboxService/Fork": [AT, {**AT, "from": "{snapshot}"}],
+    "SandboxService/Stats": Lists({}, named=[{"sandboxIds": ["{sandbox}"]}]),
+    "SandboxService/WatchStats": Lists({"intervalMs": 100}, named=[{"sandboxIds": ["{sandbox}"], "intervalMs": 100}], limit=1),
+    "SandboxService/Run": [{"sandbox": {"template": "{template}"}, "process": PROCESS}],
+    "ShellService/Run": [{**AT, "name": "main", "command": "true"}],
+    "ShellService/Open": [{**AT, "name": "other"}],
+    "ShellService/Get": [{**AT, "name": "main"}],
+    "ShellService/List": [AT],
+    "ShellService/Remove": [{**AT, "name": "main"}],
+    "SnapshotService/TurnComplete": [AT],
+    "SnapshotService/Create": [{**AT, "name": "new"}],
+    "SnapshotService/Rollback": [{**AT, "snapshot": "{snapshot}"}],
+    "SnapshotService/List": [AT],
+    "SnapshotService/Remove": [{**AT, "snapshot": "{snapshot}"}],
+    "SnapshotService/Diff": [{**AT, "from": "{snapshot}"}, {**AT, "from": "template"}],
+    "TemplateService/Import": [{"name": "new", "path": "/no/such/path"}],
+    "TemplateService/List": Lists({}, {"all": True}),
+    "TemplateService/Remove": [{"name": "{template}"}, {"name": "{built_name}"}],
+    "TemplateService/Commit": [{**AT, "name": "new"}],
+    "TokenService/Create": [{"portsOf": "{sandbox}"}],
+    "TokenService/List": Lists(),
+    "TokenService/Remove": [{"id": "{token}"}],
+    "ToolService/Execute": [{**AT, "tool": "bash", "params": {"command": "true"}},
+                            {**AT, "tool": "read_file", "params": {"file_path": "/workspace/secret"}}],
+    "ToolService/ExecuteStream": [{**AT, "tool": "bash", "params": {"command": "true"}}],
+    "ToolService/List": Lists(),
+    "ToolService/ReadOutput": [{**AT, "handle": "{handle}"}],
+    "VolumeService/Create": Lists(named=[]),
+    "VolumeService/List": Lists(),
+    "VolumeService/Remove": [{"volume": "{volume}"}, {"volume": "{volume_name}"}],
+    "VolumeService/Adopt": [{"volume": "{volume}"}],
+}
+
+S = "/sandboxes/{e2b}"
+CONTENT = "/volumecontent/{e2b_volume}"
+
+# (path, body) of each route of the control API; None: no body.
+E2B = {
+    "GET /health": Lists(("/health", None)),
+    "POST /sandboxes": [("/sandboxes", {"templateID": word}) for word in ("{template}", "{built}", "{built_name}", "{saved}")],
+    "POST /v2/sandboxes": [("/v2/sandboxes", {"templateID": word}) for word in ("{template}", "{built}", "{built_name}", "{saved}")]
+    + [("/v2/sandboxes", {"templateID": "host", "volumeMounts": [{"name": "{volume_name}", "path": "/v"}]})],
+    "POST /sandboxes/{}/connect": [(S + "/connect", {"timeout": 300})],
+    "POST /v2/sandboxes/{}/connect": [("/v2" + S + "/connect", {"timeout": 300})],
+    "POST /sandboxes/{}/resume": [(S + "/resume", {"timeout": 300})],
+    "POST /sandboxes/{}/timeout": [(S + "/timeout", {"timeout": 300})],
+    "POST /sandboxes/{}/refreshes": [(S + "/refreshes", {"duration": 300})],
+    "POST /sandboxes/{}/pause": [(S + "/pause", {})],
+    "PUT /sandboxes/{}/network": [(S + "/network", {})],
+    "GET /sandboxes/{}": [(S, None)],
+    "DELETE /sandboxes/{}": [(S, None)],
+    "GET /v2/sandboxes": Lists(("/v2/sandboxes", None), ("/v2/sandboxes?metadata=word%3Dkestrel", None)),
+    "GET /sandboxes": Lists(("/sandboxes", None)),
+    "GET /sandboxes/metrics": Lists(named=[("/sandboxes/metrics?sandbox_ids={e2b}", None)]),
+    "GET /sandboxes/{}/metrics": [(S + "/metrics", None)],
+    "GET /sandboxes/{}/logs": [(S + "/logs", None)],
+    "GET /v2/sandboxes/{}/logs": [("/v2" + S + "/logs", None)],
+    "POST /sandboxes/{}/fork": [(S + "/fork", {"count": 1})],
+    "POST /sandboxes/{}/snapshots": [(S + "/snapshots", {"name": "new"})],
+    "GET /snapshots": Lists(("/snapshots", None), named=[("/snapshots?sandboxID={e2b}", None), ("/snapshots?name={saved}", None)]),
+    "DELETE /templates/*": [("/templates/holt/{saved}", None)],
+    "GET /teams": Lists(("/teams", None)),
+    "POST /secrets": Lists(),
+    "GET /secrets": Lists(("/secrets", None)),
+    "GET /secrets/{}": [("/secrets/{secret}", None), ("/secrets/{secret_name}", None)],
+    "POST /secrets/{}": [("/secrets/{secret}", {"value": "w"}), ("/secrets/{secret_name}", {"value": "w"})],
+    "DELETE /secrets/{}": [("/secrets/{secret}", None), ("/secrets/{secret_name}", None)],
+    "POST /volumes": Lists(),
+    "GET /volumes": Lists(("/volumes", None)),
+    "GET /volumes/{}": [("/volumes/{e2b_volume}", None), ("/volumes/{volume_name}", None)],
+    "DELETE /volumes/{}": [("/volumes/{e2b_volume}", None), ("/volumes/{volume_name}", None)],
+    "GET /volumecontent/{}/path": [(CONTENT + "/path?path=/file", None)],
+    "PATCH /volumecontent/{}/path": [(CONTENT + "/path?path=/file", {"mode": 0})],
+    "DELETE /volumecontent/{}/path": [(CONTENT + "/path?path=/file", None)],
+    "GET /volumecontent/{}/dir": [(CONTENT + "/dir?path=/", None)],
+    "POST /volumecontent/{}/dir": [(CONTENT + "/dir?path=/new", None)],
+    "GET /volumecontent/{}/file": [(CONTENT + "/file?path=/file", None)],
+    "PUT /volumecontent/{}/file": [(CONTENT + "/file?path=/new", {})],
+    "POST /v3/templates": Lists(),
+    "POST /v2/templates": Lists(),
+    "POST /v2/templates/{}/builds/{}": [("/v2/templates/{built}/builds/{build}", {"fromTemplate": "host", "steps": []})],
+    "GET /templates/{}/builds/{}/status": [("/templates/{built}/builds/{build}/status", None)],
+    "POST /templates/tags": [("/templates/tags", {"target": "{built_name}:default", "tags": ["x"]}),
+                             ("/templates/tags", {"target": "{built}:default", "tags": ["x"]})],
+    "DELETE /templates/tags": [("/templates/tags", {"name": "{built_name}", "tags": ["default"]})],
+    "GET /templates/{}/tags": [("/templates/{built}/tags", None), ("/templates/{built_name}/tags", None)],
+    "GET /templates/aliases/{}": [("/templates/aliases/{built_name}", None), ("/templates/aliases/{template}", None)],
+    "GET /templates": Lists(("/templates", None)),
+    "GET /v2/templates": Lists(("/v2/templates", None)),
+    "GET /templates/{}": [("/templates/{built}", None), ("/templates/{built_name}", None), ("/templates/{template}", None)],
+    "PATCH /v2/templates/{}": [("/v2/templates/{built}", {"public": True}), ("/v2/templates/{template}", {"public": True})],
+    "PATCH /templates/{}": [("/templates/{built}", {"public": True}), ("/templates/{built_name}", {"public": True})],
+    "DELETE /templates/{}": [("/templates/" + word, None) for word in ("{built}", "{built_name}", "{template}", "{saved}")],
+    "GET /templates/{}/files/{}": [("/templates/{built}/files/" + "ab" * 32, None), ("/templates/{built_name}/files/" + "ab" * 32, None)],
+    "PUT /templates/{}/files/{}/{}": [("/templates/{built}/files/" + "ab" * 32 + "/" + "0" * 64, {})],
+}
+
+# Routes inside a sandbox need a secret of the sandbox itself; a token of the host opens none of them.
+ENVD = {
+    "GET /health": ("/health", None),
+    "GET /metrics": ("/metrics", None),
+    "GET /envs": ("/envs", None),
+    "GET /files": ("/files?path=/etc/passwd", None),
+    "HEAD /files": ("/files?path=/etc/passwd", None),
+    "POST /files": ("/files?path=/workspace/new", {}),
+    **{"POST /" + method: ("/" + method, {}) for method in re.findall(r"[\w.]+/\w+", """
+        filesystem.Filesystem/Stat filesystem.Filesystem/MakeDir filesystem.Filesystem/Move filesystem.Filesystem/ListDir
+        filesystem.Filesystem/Remove filesystem.Filesystem/WatchDir filesystem.Filesystem/CreateWatcher
+        filesystem.Filesystem/GetWatcherEvents filesystem.Filesystem/RemoveWatcher process.Process/List process.Process/Connect
+        process.Process/Start process.Process/Update process.Process/StreamInput process.Process/SendInput
+        process.Process/SendSignal process.Process/CloseStdin""")},
+}
+
+PAGES = {"/metrics", "/healthz"}
+FRONTENDS = {"e2b_frontend", "mcp_frontend", "pages_frontend", "holt_frontend"}
+
+# Arguments of each tool for agents, which MCP lists; all of them take a sandbox, except the last two.
+TOOLS = {
+    "read_file": {"path": "/workspace/secret"},
+    "write_file": {"path": "/workspace/secret", "content": "x"},
+    "edit_file": {"path": "/workspace/secret", "old_string": "kestrel", "new_string": "x"},
+    "multi_edit": {"path": "/workspace/secret", "edits": [{"old_string": "kestrel", "new_string": "x"}]},
+    "list_dir": {"path": "/workspace"},
+    "grep": {"pattern": "kestrel", "path": "/workspace"},
+    "glob": {"pattern": "*", "path": "/workspace"},
+    "bash": {"cmd": "rm -f /workspace/secret"},
+    "git_status": {}, "git_diff": {}, "git_log": {}, "git_show": {},
+    "git_add": {"paths": ["secret"]},
+    "git_commit": {"message": "x"},
+    "git_push": {"args": []}, "git_clone": {"args": ["/x", "/workspace/y"]}, "git_fetch": {"args": []}, "git_pull": {"args": []},
+    "shell": {"cmd": "rm -f /workspace/secret"},
+    "process_start": {"cmd": "true"},
+    "process_logs": {"process_id": "{process}"},
+    "process_list": {},
+    "process_wait": {"process_id": "{process}", "timeout_ms": 1},
+    "process_kill": {"process_id": "{process}"},
+    "snapshot": {"name": "new"},
+    "rollback": {"snapshot": "{snapshot}"},
+    "list_snapshots": {},
+    "diff": {"from": "template"},
+    "fork": {},
+    "expose_port": {"port": 8000},
+    "network_status": {},
+    "read_output": {"handle": "{handle}"},
+    "list_sandboxes": {},
+    "create_sandbox": {"template": "{template}"},
+}
+WITHOUT_SANDBOX = {"list_sandboxes", "create_sandbox"}
+
+
+def source_routes(*folders):
+    """"VERB /path" of every route in the source of the E2B front end."""
+    found = set()
+    for folder in folders:
+        for path in sorted((SOURCE / "e2b" / folder).glob("*.c")):
+            found.update(map(" ".join, re.findall(r'\{ "([A-Z]+)", "(/[^"]*)",', path.read_text())))
+    return found
+
+
+def source_envd_methods():
+    found = set()
+    for path in sorted((SOURCE / "../proto/e2b").rglob("*.proto")):
+        text = path.read_text()
+        package = re.search(r"^package ([\w.]+);", text, re.M)
+        for service, body in re.findall(r"^service (\w+) \{(.*?)^\}", text, re.M | re.S):
+            found.update(f"POST /{package[1]}.{service}/{name}" for name in re.findall(r"\brpc (\w+)", body))
+    return found
