@@ -75,6 +75,10 @@ async function everyTool(client) {
   await use("multi_edit", { path: "notes/a.txt", edits: [
     { old_string: "one", new_string: "1" }, { old_string: "three", new_string: "3" }] });
   assert.equal(await use("bash", { cmd: "tr '\\n' , < notes/a.txt" }).then((out) => out.split("\n")[0]), "1,2,3,");
+  called.add("run_code"); // this sandbox has no kernels; tests/system/e2b/interpreter_life_test has some
+  const noKernels = await call(client, "run_code", { code: "1" });
+  assert.equal(noKernels.isError, true);
+  assert.match(textOf(noKernels), /no code interpreter/);
   assert.match(await use("list_dir", { path: "notes" }), /a\.txt/);
   assert.match(await use("grep", { pattern: "^2$", path: "notes" }), /a\.txt/);
   assert.match(await use("glob", { pattern: "**/*.txt" }), /notes\/a\.txt/);
