@@ -2,6 +2,7 @@
 /* Ceilings of owners: concurrent creates, runs and forks never exceed them. */
 #include <pthread.h>
 
+#include "host/core/share.h"
 #include "host/machine/machine.h"
 #include "host/owner/owner.h"
 #include "kernel/host/host_world.h"
@@ -207,11 +208,22 @@ static void use_and_ceilings_outlive_the_host(void)
     world_destroy(created(&ann));
 }
 
+/* The template is root's. */
+static void template_share(void)
+{
+    const struct share_object object = {
+        .kind = SHARE_TEMPLATE, .id = "small", .owner = OWNER_ROOT, .name = "small"
+    };
+
+    CHECK_OK(share_set(world.host, &object, &(struct sharing){ .is_public = true }, &err), &err);
+}
+
 static void all(void)
 {
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     world_open("auto");
     world_import("small");
+    template_share();
     RUN(concurrent_creates_never_exceed);
     RUN(a_fork_is_counted_as_a_whole_and_for_the_owner);
     RUN(an_update_counts_what_it_changes);
