@@ -28,6 +28,7 @@ struct session {
     struct terminal terminal;
     int leave_fd; /* readable after the keys that detach; -1: they have no meaning */
     bool is_started;
+    bool is_resize_due;    /* our terminal has changed its size before the start */
     bool has_input;        /* a thread passes stdin on */
     bool cannot_nowait[2]; /* stdout and stderr do not support RWF_NOWAIT */
     int status;            /* the exit status, once a step has returned -1 */
@@ -56,7 +57,8 @@ static void process_resize(struct session *session)
     struct holt_error ignored;
     uint32_t rows, columns;
 
-    if (!session->is_started)
+    session->is_resize_due = !session->is_started;
+    if (session->is_resize_due)
         return;
     terminal_size(&rows, &columns);
     (void)holt_process_resize(session->setup->process, rows, columns, HOLT_NO_DEADLINE, &ignored);
@@ -181,6 +183,8 @@ static int connect_user(struct session *session)
 
     if (setup->has_tty) {
         terminal_make_raw(&session->terminal);
+        if (session->is_resize_due)
+            process_resize(session);
         if (session->role == RUN_GUEST) {
             session->leave_fd = eventfd(0, EFD_CLOEXEC);
             input.leave_fd = session->leave_fd;
