@@ -23,6 +23,7 @@
 #include "e2b/core/ref.h"
 #include "e2b/template/build.h"
 #include "host/core/host.h"
+#include "host/core/owned_template.h"
 #include "host/core/reactor.h"
 #include "host/sandbox/sandbox.h"
 #include "http/exchange.h"
@@ -59,17 +60,16 @@ static int make_id(char ret[TEMPLATE_NAME_MAX + 1], struct err *err)
 static int name_check(const struct e2b_request *request, const char *name, struct err *err)
 {
     cleanup_json json_t *built = NULL;
-    struct template *template;
+    struct template_record found;
     struct err ignored;
 
     if (!is_name(name))
         return err_set(err, ERR_INVALID,
                        "'%.60s' is not a name: lower-case letters, digits, '.', '_' and '-'", name);
     built = e2b_builds_find(request->e2b->builds, &request->exchange->caller, name);
-    if (!built && template_open(host_store(request->host), name, &template, &ignored) < 0)
+    if (!built &&
+        owned_template_find(request->host, &request->exchange->caller, name, &found, &ignored) < 0)
         return 0;
-    if (!built)
-        template_close(template);
     return err_set(err, ERR_EXISTS, "there is a template '%s'", name);
 }
 
@@ -157,7 +157,12 @@ static int snapshot_make(struct e2b_request *request, const char *name, json_t *
     r = e2b_objects_put(objects_of(request), OBJECTS_SNAPSHOTS, making, NULL, err);
     if (r < 0)
         return r;
-    r = sandbox_commit(request->sandbox, id, &info, err);
+    r = owned_template_reserve_internal(request->host, request->exchange->caller.owner, id, err);
+    if (r == 0) {
+        r = sandbox_commit(request->sandbox, id, &info, err);
+        if (r < 0)
+            owned_template_release(request->host, id);
+    }
     if (r == 0) {
         r = e2b_objects_change(objects_of(request), OBJECTS_SNAPSHOTS, finish_in, *ret, err);
         if (r < 0)

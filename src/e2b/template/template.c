@@ -13,6 +13,7 @@
 #include "e2b/template/build.h"
 #include "e2b/template/template_ref.h"
 #include "host/core/host.h"
+#include "host/core/owned_template.h"
 #include "http/exchange.h"
 
 static struct e2b_builds *builds_of(const struct e2b_request *request)
@@ -80,10 +81,32 @@ static json_t *local_json(const struct template_info *info)
                      E2B_ENVD_VERSION, "buildStatus", "ready");
 }
 
+/* Lists Holt's templates that exist for the caller, under the names that their owners gave them. */
+static int locals_list(const struct e2b_request *request, struct owned_template **ret,
+                       size_t *ret_count, struct err *err)
+{
+    struct owned_template *list = NULL;
+    size_t count = 0, kept = 0;
+    int r = owned_template_list(request->host, &request->exchange->caller, &list, &count, err);
+
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < count; i++) {
+        if (is_behind(list[i].info.name))
+            continue;
+        list[kept] = list[i];
+        memcpy(list[kept].info.name, list[i].record.name, sizeof(list[kept].info.name));
+        kept++;
+    }
+    *ret_count = kept;
+    *ret = list;
+    return 0;
+}
+
 static enum MHD_Result list(struct e2b_request *request)
 {
     cleanup_json json_t *built = e2b_builds_list(builds_of(request));
-    cleanup_free struct template_info *infos = NULL;
+    cleanup_free struct owned_template *locals = NULL;
     json_t *all = json_array(), *template;
     struct err err = { 0 };
     size_t count = 0, i;
@@ -91,13 +114,12 @@ static enum MHD_Result list(struct e2b_request *request)
     json_array_foreach(built, i, template)
         if (e2b_object_is_seen(template, &request->exchange->caller))
             (void)json_array_append_new(all, template_json(template));
-    if (template_list(host_store(request->host), &infos, &count, &err) < 0) {
+    if (locals_list(request, &locals, &count, &err) < 0) {
         json_decref(all);
         return e2b_reply_err(request, &err);
     }
     for (i = 0; i < count; i++)
-        if (!is_behind(infos[i].name))
-            (void)json_array_append_new(all, local_json(&infos[i]));
+        (void)json_array_append_new(all, local_json(&locals[i].info));
     return e2b_reply_json(request, MHD_HTTP_OK, all);
 }
 
@@ -120,21 +142,20 @@ static json_t *builds_json(const json_t *template)
 /* One that no client has built. */
 static enum MHD_Result get_local(struct e2b_request *request)
 {
-    cleanup_free struct template_info *infos = NULL;
+    struct template_record found;
+    struct template_info info;
     struct err err = { 0 };
-    size_t count = 0;
     json_t *body;
 
-    if (template_list(host_store(request->host), &infos, &count, &err) < 0)
-        return e2b_reply_err(request, &err);
-    for (size_t i = 0; i < count; i++) {
-        if (is_behind(infos[i].name) || strcmp(infos[i].name, request->params[0]) != 0)
-            continue;
-        body = local_json(&infos[i]);
-        (void)json_object_set_new(body, "builds", json_array());
-        return e2b_reply_json(request, MHD_HTTP_OK, body);
-    }
-    return not_found(request);
+    if (owned_template_find(request->host, &request->exchange->caller, request->params[0], &found,
+                            &err) < 0 ||
+        is_behind(found.store_name) ||
+        template_get_info(host_store(request->host), found.store_name, &info, &err) < 0)
+        return not_found(request);
+    memcpy(info.name, found.name, sizeof(info.name));
+    body = local_json(&info);
+    (void)json_object_set_new(body, "builds", json_array());
+    return e2b_reply_json(request, MHD_HTTP_OK, body);
 }
 
 static enum MHD_Result get(struct e2b_request *request)

@@ -13,7 +13,7 @@
 #include "e2b/core/object_store.h"
 #include "e2b/template/build.h"
 #include "e2b/template/tag.h"
-#include "host/core/host.h"
+#include "host/core/owned_template.h"
 #include "http/exchange.h"
 
 /* Without a namespace in front and a tag behind. */
@@ -90,12 +90,26 @@ static int not_found(const char *asked, const char *name, struct err *err)
                    asked);
 }
 
+/* A name with a namespace stands for a template of that owner, else for one without it: clients
+ * write a namespace of E2B's, too. */
+static int local_find(const struct e2b_request *request, const char *asked, const char *name,
+                      struct template_record *ret)
+{
+    const struct caller *caller = &request->exchange->caller;
+    char word[TEMPLATE_WORD_MAX + 1];
+    struct err ignored;
+
+    (void)snprintf(word, sizeof(word), "%.*s", (int)strcspn(asked, ":"), asked);
+    if (strchr(word, '/') && owned_template_find(request->host, caller, word, ret, &ignored) == 0)
+        return 0;
+    return owned_template_find(request->host, caller, name, ret, &ignored);
+}
+
 int e2b_template_find(const struct e2b_request *request, const char *asked,
                       struct e2b_template_ref *ret, struct err *err)
 {
     char name[TEMPLATE_NAME_MAX + 1];
-    struct template *template = NULL;
-    struct err ignored;
+    struct template_record found;
     int r;
 
     *ret = (struct e2b_template_ref){ .name = "" };
@@ -106,11 +120,10 @@ int e2b_template_find(const struct e2b_request *request, const char *asked,
         r = snapshot_find(request, name, ret, err);
     if (r != 0)
         return r < 0 ? r : 0;
-    if (template_open(host_store(request->host), name, &template, &ignored) < 0)
+    if (local_find(request, asked, name, &found) < 0)
         return not_found(asked, name, err);
-    template_close(template);
-    (void)snprintf(ret->name, sizeof(ret->name), "%s", name);
-    (void)snprintf(ret->id, sizeof(ret->id), "%s", name);
-    (void)snprintf(ret->alias, sizeof(ret->alias), "%s", name);
+    (void)snprintf(ret->name, sizeof(ret->name), "%s", found.store_name);
+    (void)snprintf(ret->id, sizeof(ret->id), "%s", found.name);
+    (void)snprintf(ret->alias, sizeof(ret->alias), "%s", found.name);
     return 0;
 }
