@@ -99,8 +99,6 @@ async function everyTool(client) {
 
   await use("shell", { cmd: "cd /tmp; NAME=kept" });
   assert.match(await use("shell", { cmd: "echo $PWD $NAME" }), /\/tmp kept/);
-  called.add("run_code"); // the template has no kernels, and the result says which one has
-  assert.match(textOf(await call(client, "run_code", { code: "6 * 7" })), /42|code-interpreter/);
 
   const started = await use("process_start", { cmd: "echo it runs; exec sleep 100000" });
   const [processId] = started.match(/\bp\d+\b/);
