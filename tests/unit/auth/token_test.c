@@ -213,6 +213,33 @@ static void there_is_room_for_so_many(void)
     remove_all_tokens();
 }
 
+static void one_owner_leaves_tokens_to_others(void)
+{
+    const struct token_spec ann = { .owner = "ann", .role = ROLE_USER };
+    const struct token_spec bob = { .owner = "bob", .role = ROLE_USER };
+    char secret[TOKEN_SECRET_SIZE];
+    struct token_store *store;
+    struct token_info info;
+    struct err err = { 0 };
+
+    remove_all_tokens();
+    token_store_close(store_open()); /* makes the directory */
+    for (int i = 0; i < TOKENS_MAX / 2 - 1; i++) {
+        cleanup_free char *name = xasprintf("tokens/%08x", i);
+        cleanup_free char *text = xasprintf(
+            "{\"id\":\"%08x\",\"hash\":\"%064x\",\"role\":\"user\",\"owner\":\"ann\"}", i, i);
+
+        file_put(name, text);
+    }
+    store = store_open();
+    create(store, &ann, &info, secret);
+    CHECK(token_store_create(store, &ann, &info, secret, &err) < 0);
+    CHECK(err.kind == ERR_EXHAUSTED && strstr(err.msg, "owner 'ann'"), "(%s)", err.msg);
+    create(store, &bob, &info, secret);
+    token_store_close(store);
+    remove_all_tokens();
+}
+
 static void tokens_of_before_owners_are_roots(void)
 {
     cleanup_free struct token_info *list = NULL;
@@ -359,6 +386,7 @@ static void all(void)
     RUN(a_file_that_is_damaged_is_not_overwritten);
     RUN(a_damaged_token_opens_nothing);
     RUN(a_token_is_made_once_and_private);
+    RUN(one_owner_leaves_tokens_to_others);
     remove_all_tokens();
     CHECK(rmdir(state) == 0);
 }
