@@ -620,7 +620,7 @@ static void a_shortage_of_descriptors_is_no_missing_volume(void)
     struct volume_info volume;
     struct rlimit before, none;
 
-    CHECK_OK(named_volume_create(world.host, "data", &volume, &err), &err);
+    CHECK_OK(named_volume_create(world.host, &caller_root, "data", &volume, &err), &err);
     CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
     none = (struct rlimit){ 0, before.rlim_max };
     CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
@@ -628,7 +628,7 @@ static void a_shortage_of_descriptors_is_no_missing_volume(void)
     CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
     CHECK(err.kind != ERR_NOT_FOUND && err.errnum == EMFILE, "%s", err.msg);
     CHECK_OK(shared_volume_check(world.host, volume.id, &err), &err);
-    CHECK_OK(named_volume_remove(world.host, "data", &err), &err);
+    CHECK_OK(named_volume_remove(world.host, &caller_root, "data", &err), &err);
     CHECK(shared_volume_check(world.host, volume.id, &err) < 0 && err.kind == ERR_NOT_FOUND);
 }
 
