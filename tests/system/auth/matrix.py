@@ -82,6 +82,8 @@ def every_call_has_a_row():
     equal(set(), (rows.source_routes("envd") | rows.source_envd_methods()) ^ set(rows.ENVD))
     equal(set(), set(re.findall(r'\{ "(/\w+)", ', (SOURCE / "api/pages.c").read_text())) ^ rows.PAGES)
     equal(set(), set(re.findall(r"&(\w+_frontend), ", (SOURCE / "daemon/frontends.c").read_text())) ^ rows.FRONTENDS)
+    methods = re.search(r"methods\[\] = \{([^}]*)\}", (SOURCE / "mcp/stateless.c").read_text())
+    equal(set(), set(re.findall(r'"([^"]+)"', methods[1])) ^ rows.MCP_METHODS)
     tools = World()["alice"].mcp("tools/list").messages[0]["result"]["tools"]
     equal(set(), {tool["name"] for tool in tools} ^ set(rows.TOOLS))
     for tool in tools:
@@ -107,7 +109,7 @@ def lists_of(client):
 
 
 # Of the daemon itself, and of the calls that the client makes.
-OWN = re.compile(r"uptime|process_(cpu|resident|open|start|virtual)|daemon|holt_(calls|call_seconds|requests|connections|http|rpc)", re.I)
+OWN = re.compile(r"uptime|endAt|(ageMs|cpuUs|memoryBytes|cacheBytes|spaceUsed|pids)\b|process_(cpu|resident|open|start|virtual)|daemon|holt_(calls|call_seconds|requests|connections|http|rpc)", re.I)
 
 
 def without_own(told):
@@ -127,6 +129,8 @@ def make_world():
     FILE.write_text(json.dumps({"tokens": tokens}))
     alice = Client(tokens["alice"])
     values = {**holt_objects(alice), **e2b_objects(alice)}
+    created = alice.tool("bash", {"cmd": "sleep 100000; true", "timeout_ms": 3600000, "sandbox": values["sandbox"]}).messages[0]["result"]
+    values["task"] = created["taskId"]
     values["session"] = alice.mcp("initialize", "/mcp?sandbox=" + values["sandbox"], "", protocolVersion="2025-11-25").session
     FILE.write_text(json.dumps({"tokens": tokens, "values": values, "view": view}))
 
@@ -195,6 +199,11 @@ def nothing_of_another_owner_exists_in_mcp():
     compare(world, failures, "create_sandbox", rows.TOOLS["create_sandbox"], lambda given: bob.tool("create_sandbox", given), "refused")
     compare(world, failures, "a template by path", {"template": "{template}"}, lambda given: bob.tool(
         "bash", {"cmd": "true"}, path="/mcp?template=" + given["template"]), "refused")
+    for method in ("tasks/get", "tasks/update", "tasks/cancel"):
+        compare(world, failures, method, {"taskId": "{task}"}, lambda given: bob.mcp(method, **given), "refused")
+        compare(world, failures, method, {"taskId": "{sandbox}:" + world.values["task"].split(":")[1]},
+                lambda given: bob.mcp(method, **given), "refused")
+    equal("working", world["alice"].mcp("tasks/get", taskId=world.values["task"]).messages[0]["result"]["status"])
     session, other = world.values["session"], "0" * len(world.values["session"])
     for method, params in (("ping", {}), ("tools/list", {}), ("tools/call", {"name": "bash", "arguments": {"cmd": "true"}})):
         got, absent = (bob.mcp(method, "/mcp", each, **params) for each in (session, other))
@@ -331,6 +340,8 @@ def a_read_only_token_changes_nothing():
         given = {**filled(arguments, world.values), **({} if tool in rows.WITHOUT_SANDBOX else {"sandbox": world.values["sandbox"]})}
         reads.tool(tool, given)
         reads.call("ToolService/Execute", {"sandboxId": world.values["sandbox"], "tool": tool, "params": filled(arguments, world.values)})
+    assert "read-only" in reads.mcp("tasks/cancel", taskId=world.values["task"]).text({})
+    equal("working", reads.mcp("tasks/get", taskId=world.values["task"]).messages[0]["result"]["status"])
     reads.e2b("DELETE", "/secret", headers={"X-API-KEY": "", "Holt-Token": reads.token,
                                             "Host": f"8000-{world.values['sandbox'].replace('-', '')}.localhost"})
     after = state(world["alice"])
@@ -434,7 +445,7 @@ def many_tokens_cost_nothing_and_are_hashed():
     """The same call with 10 tokens and with thousands, one right after the other; no secret is in a file."""
     few = Client(token_create("dave"))
     before = medians([lambda: few.call("HostService/Capabilities", {}), lambda: few.e2b("GET", "/teams")], 300)
-    created = [token_create("dave") for _ in range(int(os.environ.get("TOKENS", "10000")))]
+    created = [token_create(f"dave-{i % 4}") for i in range(int(os.environ.get("TOKENS", "10000")))]
     after = medians([lambda: few.call("HostService/Capabilities", {}), lambda: few.e2b("GET", "/teams")], 300)
     print(f"{before[0] * 1e6:.0f} us with few tokens, {after[0] * 1e6:.0f} us with {len(created)}")
     for one, other in zip(before, after):

@@ -52,7 +52,7 @@ HOLT = {
     "ProcessService/SendInput": [{**ID, "data": "eA=="}],
     "ProcessService/Signal": [{**ID, "signal": 10}],
     "ProcessService/Resize": [{**ID, "size": {"rows": 1, "columns": 1}}],
-    "SandboxService/Create": [{"template": "{template}"}, {"template": "{built_name}"},
+    "SandboxService/Create": [{"template": "{template}"}, {"template": "{owner}/{template}"}, {"template": "{built_name}"},
                               {"volumes": [{"volume": "{volume}", "path": "/v"}]},
                               {"volumes": [{"volume": "{volume_name}", "path": "/v"}]}],
     "SandboxService/Get": [AT],
@@ -81,6 +81,7 @@ HOLT = {
     "TemplateService/Import": [{"name": "new", "path": "/no/such/path"}],
     "TemplateService/List": Lists({}, {"all": True}),
     "TemplateService/Remove": [{"name": "{template}"}, {"name": "{built_name}"}],
+    "TemplateService/Share": [{"name": "{template}", "public": True}, {"name": "{owner}/{template}", "owners": ["bob"]}],
     "TemplateService/Commit": [{**AT, "name": "new"}],
     "TokenService/Create": [{"portsOf": "{sandbox}"}],
     "TokenService/List": Lists(),
@@ -93,6 +94,7 @@ HOLT = {
     "VolumeService/Create": Lists(named=[]),
     "VolumeService/List": Lists(),
     "VolumeService/Remove": [{"volume": "{volume}"}, {"volume": "{volume_name}"}],
+    "VolumeService/Share": [{"volume": "{volume}", "public": True}, {"volume": "{owner}/{volume_name}", "owners": ["bob"]}],
     "VolumeService/Adopt": [{"volume": "{volume}"}],
 }
 
@@ -189,6 +191,7 @@ TOOLS = {
     "grep": {"pattern": "kestrel", "path": "/workspace"},
     "glob": {"pattern": "*", "path": "/workspace"},
     "bash": {"cmd": "rm -f /workspace/secret"},
+    "run_code": {"code": "1"},
     "git_status": {}, "git_diff": {}, "git_log": {}, "git_show": {},
     "git_add": {"paths": ["secret"]},
     "git_commit": {"message": "x"},
@@ -210,6 +213,7 @@ TOOLS = {
     "list_sandboxes": {},
     "create_sandbox": {"template": "{template}"},
 }
+MCP_METHODS = {"server/discover", "subscriptions/listen", "tasks/get", "tasks/update", "tasks/cancel"}
 WITHOUT_SANDBOX = {"list_sandboxes", "create_sandbox"}
 
 

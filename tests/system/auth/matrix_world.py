@@ -125,9 +125,9 @@ class Client:
         headers = {"Accept": ACCEPT, "Content-Type": "application/json", "Authorization": "Bearer " + self.token}
         if session is None:
             headers.update({"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method})
-            if "name" in params:
-                headers["Mcp-Name"] = params["name"]
-            params["_meta"] = {meta + "protocolVersion": "2026-07-28", meta + "clientCapabilities": {},
+            if "name" in params or "taskId" in params:
+                headers["Mcp-Name"] = params.get("name", params.get("taskId"))
+            params["_meta"] = {meta + "protocolVersion": "2026-07-28", meta + "clientCapabilities": {"extensions": {meta + "tasks": {}}},
                                meta + "clientInfo": {"name": "holt-tests", "version": "1"}}
         elif session:
             headers["Mcp-Session-Id"] = session
@@ -230,6 +230,8 @@ def unlike(value):
         return hashlib.sha256(value.encode()).hexdigest()[:len(value)]
     if value.startswith(("vol", "sec_")):
         return value[:4] + "".join("abcdefghij"[int(c, 16) % 10] for c in hashlib.sha256(value.encode()).hexdigest())[:len(value) - 4]
+    if ":" in value and value.startswith("sb-"):
+        return unlike(value.partition(":")[0]) + ":" + value.partition(":")[2]
     if value == "alice":
         return "erwin"
     return value.replace(WORD, "osprey!"[:len(WORD)].replace("!", "s"))
