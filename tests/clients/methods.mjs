@@ -253,6 +253,7 @@ await claim("templates_come_and_go", async () => {
   for (const name of ["host", "tree", "kept"]) assert.ok(names.includes(name), `${name} in ${names}`);
   const owners = (await holt.template.list({ all: true })).templates.map((each) => each.owner);
   assert.deepEqual([...new Set(owners)], [""]);
+  assert.equal((await holt.template.share({ name: "kept", owners: ["ann"] })).template.name, "kept");
   for (const name of ["tree", "kept"]) await holt.template.remove({ name });
 });
 
@@ -263,6 +264,7 @@ await claim("volumes_are_shared", async () => {
   const { sandbox: one } = await holt.sandbox.create({ volumes: [{ volume: "official", path: "/mnt//v/" }] });
   assert.deepEqual(one.volumes.map((each) => [each.volume, each.path]), [[volume.id, "/mnt/v"]]);
   await refused(Code.FailedPrecondition, holt.volume.remove({ volume: "official" }));
+  assert.equal((await holt.volume.share({ volume: "official", public: true })).volume.id, volume.id);
   await holt.sandbox.destroy({ sandboxId: one.id });
   await refused(Code.NotFound, holt.sandbox.create({ volumes: [{ volume: "nobody's", path: "/mnt/v" }] }));
   await refused(Code.InvalidArgument, holt.sandbox.create({ volumes: [{ volume: volume.id, path: "/proc" }] }));
@@ -280,6 +282,15 @@ await claim("tokens_come_and_go", async () => {
   await holt.token.remove({ id: token.id });
   assert.ok(!(await listed()).includes(token.id));
   await refused(Code.NotFound, holt.token.remove({ id: token.id }));
+});
+
+await claim("owners_have_ceilings", async () => {
+  const { owner } = await holt.owner.set({ owner: "ann", settings: [{ name: "sandboxes", value: "3" }] });
+  assert.ok(owner.ceilings.some((each) => each.name === "sandboxes" && each.value === "3" && each.source === "command"));
+  assert.ok((await holt.owner.list({})).owners.some((each) => each.name === "ann"));
+  assert.equal((await holt.owner.get({})).owner.name, "root");
+  await holt.owner.remove({ owner: "ann" });
+  await refused(Code.NotFound, holt.owner.remove({ owner: "ann" }));
 });
 
 await claim("what_the_host_can_do_is_told", async () => {
