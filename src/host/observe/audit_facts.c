@@ -52,6 +52,7 @@ static void facts_note(struct audit_facts *facts, const char *event, const json_
         facts->is_fork = *event == 'f';
         text_take(line, "template", facts->template, sizeof(facts->template));
         text_take(line, "name", facts->name, sizeof(facts->name));
+        text_take(line, "owner", facts->owner, sizeof(facts->owner));
     } else if (strcmp(event, "rollback") == 0) {
         facts->generation = (uint32_t)json_integer_value(json_object_get(line, "generation"));
     } else if (strcmp(event, "destroy") == 0 || strcmp(event, "volume-remove") == 0) {

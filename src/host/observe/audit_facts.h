@@ -18,6 +18,7 @@ struct audit_facts {
     uint32_t generation;                  /* of its files since the last rollback; 0: unknown */
     char template[TEMPLATE_NAME_MAX + 1]; /* "": unknown */
     char name[SANDBOX_NAME_MAX + 1];
+    char owner[OWNER_NAME_MAX + 1]; /* "": unknown */
 };
 
 /* The facts about several ids, sorted by them. */

@@ -296,6 +296,8 @@ static int info_find(struct host *host, const struct unrecorded_adoption *adopti
     if (r < 0)
         return r;
     (void)snprintf(info->id, sizeof(info->id), "%s", adoption->volume);
+    (void)snprintf(info->owner, sizeof(info->owner), "%s",
+                   facts.owner[0] ? facts.owner : OWNER_ROOT);
     (void)snprintf(info->name, sizeof(info->name), "%s", name);
     (void)snprintf(info->runtime, sizeof(info->runtime), "%s", host->default_runtime->name);
     info->snapshots_max = host->snapshots_max;
