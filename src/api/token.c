@@ -126,7 +126,8 @@ int token_service_create(const struct call *call, const struct msg_token_create_
                          struct err *err)
 {
     struct token_spec spec;
-    char secret[TOKEN_SECRET_SIZE] = "", port_token[TOKEN_PORT_SIZE] = "", ports[SANDBOX_ID_MAX];
+    char secret[TOKEN_SECRET_SIZE] = "", port_token[TOKEN_PORT_SIZE] = "",
+         ports[SANDBOX_ID_MAX] = "";
     struct token_info info = { 0 };
     struct msg_token token;
     int r = spec_fill(call, request, &spec, err);
