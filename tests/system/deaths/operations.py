@@ -12,7 +12,7 @@ HAPPENED = {
     "tree_cleaner.dropped", "pause.recorded", "resume.recorded", "resume.thawed", "stop.recorded", "stop.ended",
     "start.done", "destroy.recorded", "destroy.ended", "destroy.emptied", "destroy.forgotten", "import.made",
     "commit.made", "commit.tidied", "loss.ended", "loss.recorded", "close.rested", "close.parting",
-    "close.parted",
+    "close.parted", "template.removed", "share.recorded", "owner.recorded",
 }
 
 
@@ -372,6 +372,47 @@ class Commit(Import):
 
     def files(self, world):
         return self.box.files
+
+
+class RemoveTemplate(Operation):
+    def prepare(self, world):
+        super().prepare(world)
+        self.name = world.new_name()
+        world.daemon.call("TemplateService/Commit", sandboxId=self.box.id, name=self.name)
+
+    def act(self, world):
+        return world.daemon.call("TemplateService/Remove", name=self.name)
+
+    def happened(self, world):
+        reply = world.daemon.call("TemplateService/List")
+        return self.name not in [template["name"] for template in reply["templates"]]
+
+
+class Share(Operation):
+    """Shares the template of all sandboxes with an owner."""
+
+    def act(self, world):
+        self.owner = world.new_name()
+        return world.daemon.call("TemplateService/Share", name="box", owners=[self.owner])
+
+    def happened(self, world):
+        reply = world.daemon.call("TemplateService/List")
+        return [t.get("sharedWith", []) for t in reply["templates"] if t["name"] == "box"] == [[self.owner]]
+
+
+class SetOwner(Operation):
+    """Gives an owner a ceiling."""
+
+    def act(self, world):
+        self.owner = world.new_name()
+        return world.daemon.call("OwnerService/Set", owner=self.owner, settings=[{"name": "sandboxes", "value": "3"}])
+
+    def happened(self, world):
+        ceilings = world.daemon.call("OwnerService/Get", owner=self.owner)["owner"]["ceilings"]
+        return ("sandboxes", "3", "command") in [(each["name"], each["value"], each["source"]) for each in ceilings]
+
+    def apply(self, world, reply):
+        world.daemon.call("OwnerService/Remove", owner=self.owner)
 
 
 class Close(Operation):

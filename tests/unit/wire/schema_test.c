@@ -336,7 +336,7 @@ static void defaults_are_encoded(void)
                "{\"memoryBytes\":\"18446744073709551615\"}");
     encodes_to(SCHEMA_OF(msg_template, &template), ENCODE_ALL,
                "{\"name\":\"t\",\"kind\":\"\",\"sizeBytes\":\"0\",\"files\":\"0\",\"createdAt\":"
-               "\"-5\"}");
+               "\"-5\",\"ownerName\":\"\"}");
 }
 
 static void lists_maps_and_messages_are_encoded(void)
