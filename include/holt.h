@@ -531,6 +531,12 @@ HOLT_API int holt_process_kill(struct holt_process *process, int signal, int64_t
 HOLT_API void holt_process_close(struct holt_process *process);
 
 /* The record of a process, which the daemon keeps for some time after its end. */
+/* Output from this offset on, up to the next mark, came at this time or soon after. */
+struct holt_output_mark {
+    uint64_t offset;
+    int64_t time_ms;
+};
+
 struct holt_process_info {
     const char *id;
     const char *const *args; /* ends with NULL */
@@ -553,6 +559,10 @@ struct holt_process_info {
     const char *unready_reason; /* "": ready, or not waited for; from holt_process_launch */
     uint64_t stdout_total;      /* bytes written so far */
     uint64_t stderr_total;
+
+    /* When the output of stdout (0) and stderr (1) came; from holt_process_get. */
+    const struct holt_output_mark *marks[2];
+    size_t mark_counts[2];
 };
 
 struct holt_process_list {

@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "host/process/output_times.h"
 #include "host/process/process.h"
 #include "host/sandbox/sandbox.h"
 
@@ -54,6 +55,24 @@ int process_service_start(const struct call *call, const struct msg_start_reques
     return r;
 }
 
+/* Returns a copy of the extent with the times of the output. */
+static const struct msg_extent *extent_with_marks(const struct call *call, struct record *record,
+                                                  enum output_stream stream,
+                                                  const struct msg_extent *extent)
+{
+    cleanup_free struct output_mark *times = NULL;
+    size_t count = record_copy_times(record, stream, &times);
+    struct msg_extent *copy = arena_take(call->arena, 1, sizeof(*copy));
+    struct msg_output_mark *marks = arena_take(call->arena, count, sizeof(*marks));
+
+    for (size_t i = 0; i < count; i++)
+        marks[i] = (struct msg_output_mark){ times[i].offset, times[i].time_ms };
+    *copy = *extent;
+    copy->marks = marks;
+    copy->marks_count = count;
+    return copy;
+}
+
 int process_service_get(const struct call *call, const struct msg_get_process_request *request,
                         struct err *err)
 {
@@ -67,6 +86,8 @@ int process_service_get(const struct call *call, const struct msg_get_process_re
         return r;
     record_get(record, &info);
     message = process_info_message(&info, false, call->arena);
+    message.stdout = extent_with_marks(call, record, PROCESS_OUT, message.stdout);
+    message.stderr = extent_with_marks(call, record, PROCESS_ERR, message.stderr);
     return call_reply(call, MESSAGE(msg_get_process_response, .process = &message), err);
 }
 

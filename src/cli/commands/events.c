@@ -12,6 +12,7 @@
 #include "cli/core/connect.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
+#include "cli/core/when.h"
 #include "cli/core/words.h"
 #include "holt.h"
 
@@ -31,23 +32,18 @@ static void options_done(struct events_options *options)
     words_done(&options->types);
 }
 
-/* "10m" means ten minutes ago. */
 static int set_since(void *into, const char *value, struct err *err)
 {
     struct events_options *options = into;
-    uint64_t now_ms = clock_wall_ms(), ago_ms;
 
     options->since_ms = 0;
     options->has_since = parse_u64(value, &options->since) == 0;
-    if (options->has_since || parse_time_ms(value, &options->since_ms) == 0)
+    if (options->has_since || when_parse(value, &options->since_ms) == 0)
         return 0;
-    if (parse_duration_ms(value, &ago_ms) < 0)
-        return err_set(err, ERR_INVALID,
-                       "--since '%.100s' is not the number of an event, a time like 10m, or a "
-                       "moment like 2026-01-31T12:00:00Z",
-                       value);
-    options->since_ms = ago_ms < now_ms ? now_ms - ago_ms : 1;
-    return 0;
+    return err_set(err, ERR_INVALID,
+                   "--since '%.100s' is not the number of an event, a time like 10m, or a "
+                   "moment like 2026-01-31T12:00:00Z",
+                   value);
 }
 
 static int set_type(void *into, const char *value, struct err *err)

@@ -12,15 +12,21 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "cli/core/connect.h"
 #include "cli/core/report.h"
 #include "cli/core/terminal.h"
 #include "cli/run/input.h"
+#include "cli/run/line_times.h"
 #include "cli/run/outcome.h"
 #include "cli/run/signals.h"
 #include "holt.h"
+
+enum {
+    STAMPED_BYTES_MAX = 256 * 1024 * 1024
+}; /* of one message, each byte of which may be a line */
 
 struct session {
     const struct run_setup *setup;
@@ -170,6 +176,18 @@ static int write_output(struct session *session, int fd, const char *data, size_
     return 0;
 }
 
+/* Writes output of a stream, with the times of its lines if that is wanted. */
+static int show_output(struct session *session, int stream, const struct holt_process_event *event)
+{
+    cleanup_with(buf_done) struct buf text = BUF_INIT(STAMPED_BYTES_MAX);
+    const int fd = stream == 0 ? STDOUT_FILENO : STDERR_FILENO;
+
+    if (!session->setup->line_times)
+        return write_output(session, fd, event->data, event->len);
+    line_times_add(session->setup->line_times, stream, event, &text);
+    return write_output(session, fd, text.data, text.len);
+}
+
 /* Connects our terminal and stdin to the process. */
 static int connect_user(struct session *session)
 {
@@ -236,9 +254,9 @@ static int handle_event(struct session *session, const struct holt_process_event
     case HOLT_PROCESS_STARTED:
         return handle_started(session);
     case HOLT_PROCESS_STDOUT:
-        return write_output(session, STDOUT_FILENO, event->data, event->len);
+        return show_output(session, 0, event);
     case HOLT_PROCESS_STDERR:
-        return write_output(session, STDERR_FILENO, event->data, event->len);
+        return show_output(session, 1, event);
     case HOLT_PROCESS_GAP:
         return handle_gap(event);
     case HOLT_PROCESS_ENDED:

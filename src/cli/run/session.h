@@ -5,6 +5,7 @@
 
 struct connection;
 struct holt_process;
+struct line_times;
 
 enum run_role {
     RUN_OWNER,  /* the process was started for us */
@@ -21,6 +22,7 @@ struct run_setup {
     bool has_tty;        /* our terminal becomes raw, and that of the process gets its size */
     bool has_stdin;      /* our stdin is passed on */
     bool keeps_stdin;    /* the end of our stdin does not close that of the process */
+    struct line_times *line_times; /* write the time before each line; NULL: do not */
 };
 
 /* Passes output, input and signals on until the process ends or we detach. Returns the exit status,

@@ -43,6 +43,21 @@ void end_fill(struct holt_end *end, const struct msg_ended *message)
     };
 }
 
+static void marks_fill(void *result, struct holt_process_info *info, int stream,
+                       const struct msg_extent *extent)
+{
+    struct holt_output_mark *marks;
+
+    if (!extent)
+        return;
+    marks = result_part(result, extent->marks_count, sizeof(*marks));
+    for (size_t i = 0; i < extent->marks_count; i++)
+        marks[i] =
+            (struct holt_output_mark){ extent->marks[i].offset, (int64_t)extent->marks[i].time_ms };
+    info->marks[stream] = marks;
+    info->mark_counts[stream] = extent->marks_count;
+}
+
 static void info_fill(void *result, struct holt_process_info *info,
                       const struct msg_process_info *message)
 {
@@ -65,6 +80,8 @@ static void info_fill(void *result, struct holt_process_info *info,
         .stdout_total = message->stdout ? message->stdout->total : 0,
         .stderr_total = message->stderr ? message->stderr->total : 0,
     };
+    marks_fill(result, info, 0, message->stdout);
+    marks_fill(result, info, 1, message->stderr);
     if (message->ended) {
         struct holt_end *end = result_part(result, 1, sizeof(*end));
 

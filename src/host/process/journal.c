@@ -44,6 +44,8 @@ enum number {
 /* The columns after them: spec, outcome (or NULL), and output that is in no file. */
 enum { SPEC = NUMBERS, ENDED, OUT, ERR, SANDBOX };
 
+static const char *const times_names[PROCESS_STREAMS] = { "outTimes", "errTimes" };
+
 static const char schema[] = "CREATE TABLE IF NOT EXISTS processes (" NUMBER_COLUMNS
                              ", spec TEXT NOT NULL, ended TEXT, out BLOB, err BLOB,"
                              " sandbox TEXT NOT NULL,"
@@ -209,6 +211,20 @@ static char *json_to_text(json_t *value)
     return owned ? json_dumps(owned, JSON_COMPACT) : NULL;
 }
 
+/* Returns the end of a process, with the times of its output. */
+static json_t *end_write(const struct record *record)
+{
+    json_t *end = journal_end_write(&record->end);
+
+    for (int i = 0; end && i < PROCESS_STREAMS; i++) {
+        json_t *times = output_times_write(&record->streams[i].times);
+
+        if (times)
+            (void)json_object_set_new(end, times_names[i], times);
+    }
+    return end;
+}
+
 static void row_fill(struct record *record, struct journal_row *ret)
 {
     ret->spec = json_to_text(journal_spec_write(record->spec));
@@ -220,7 +236,7 @@ static void row_fill(struct record *record, struct journal_row *ret)
     ret->numbers[ENDED_MS] = record->ended_ms;
     ret->numbers[RESTARTS] = record->restarts;
     ret->numbers[HOST_PORT] = record->host_port;
-    ret->ended = record->is_over ? json_to_text(journal_end_write(&record->end)) : NULL;
+    ret->ended = record->is_over ? json_to_text(end_write(record)) : NULL;
     for (int i = 0; i < PROCESS_STREAMS; i++)
         row_copy_output(record, i, ret);
     lock_release(&record->lock);
@@ -333,6 +349,7 @@ static struct record *row_read_record(sqlite3_stmt *row, uint64_t disk_bytes)
         record->base[i] = column_u64(row, OUT_BASE + i);
         if (record->is_over)
             row_read_output(row, record, i);
+        output_times_read(&record->streams[i].times, json_object_get(end_value, times_names[i]));
     }
     return record;
 }

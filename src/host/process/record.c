@@ -41,6 +41,7 @@ void record_unref(struct record *record)
     for (int i = 0; i < PROCESS_STREAMS; i++) {
         window_done(&record->streams[i].window);
         spool_done(&record->streams[i].spool);
+        output_times_done(&record->streams[i].times);
     }
     lock_destroy(&record->lock);
     free(record->address);
@@ -93,6 +94,7 @@ int record_add(struct record *record, enum output_stream stream, const void *dat
      * each. */
     if (!window_has_room(window, len))
         window_forget(window, record_disk_end(record, stream));
+    output_times_add(&record->streams[stream].times, window->end, clock_wall_ms());
     r = window_add(window, data, len);
     *ret_unspooled = window->end - spool->end;
     record_wake_readers(record);
@@ -221,4 +223,18 @@ void record_get(struct record *record, struct record_info *ret)
     for (int i = 0; i < PROCESS_STREAMS; i++)
         ret->streams[i] = record_extent(record, i);
     lock_release(&record->lock);
+}
+
+size_t record_copy_times(struct record *record, enum output_stream stream, struct output_mark **ret)
+{
+    const struct output_times *times = &record->streams[stream].times;
+    size_t count;
+
+    lock_take(&record->lock);
+    count = times->count;
+    *ret = xcalloc(count + 1, sizeof(**ret));
+    if (count > 0)
+        memcpy(*ret, times->marks, count * sizeof(**ret));
+    lock_release(&record->lock);
+    return count;
 }

@@ -40,6 +40,12 @@ struct record_info {
 /* Copies the present state. */
 void record_get(struct record *record, struct record_info *ret);
 
+/* Copies the marks of when output came (host/process/output_times.h) and returns their number; the
+ * caller frees *ret. */
+struct output_mark;
+size_t record_copy_times(struct record *record, enum output_stream stream,
+                         struct output_mark **ret);
+
 struct record *record_ref(struct record *record);
 
 /* Accepts NULL. */

@@ -5,6 +5,7 @@
 
 #include "base/lock.h"
 #include "base/text/terminal_query.h"
+#include "host/process/output_times.h"
 #include "host/process/record.h"
 #include "host/process/spool.h"
 #include "host/process/window.h"
@@ -46,6 +47,7 @@ struct record {
     struct {
         struct window window;
         struct spool spool;
+        struct output_times times;
     } streams[PROCESS_STREAMS];
     struct process *writer; /* referenced; NULL: the process has ended, and that is on disk */
     struct output_reader *readers;

@@ -122,6 +122,8 @@ class Names:
             if key == "capabilities":
                 return {name: f"<{type(each).__name__}>" for name, each in value.items()}
             return {name: self.value(each, name, key or above) for name, each in value.items()}
+        if key == "marks":  # as many as there were pieces of output
+            return [self.value(each, "mark", key) for each in value[:1]]
         if isinstance(value, list):
             return [self.value(each, key, key) for each in value]
         if isinstance(value, bool):
