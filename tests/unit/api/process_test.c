@@ -38,6 +38,7 @@
 #define record_ref stub_record_ref
 #define record_unref stub_record_unref
 #define record_get stub_record_get
+#define record_copy_times stub_record_copy_times
 #define record_wait stub_record_wait
 #define reader_open stub_reader_open
 #define reader_next stub_reader_next
@@ -192,6 +193,17 @@ void stub_record_unref(struct record *record)
     references -= record ? 1 : 0;
 }
 
+static bool has_times;
+
+size_t stub_record_copy_times(struct record *record, enum output_stream stream,
+                              struct output_mark **ret)
+{
+    (void)record;
+    *ret = xcalloc(1, sizeof(**ret));
+    (*ret)[0] = (struct output_mark){ 0, 86400000 };
+    return has_times && stream == PROCESS_OUT ? 1 : 0;
+}
+
 void stub_record_get(struct record *record, struct record_info *ret)
 {
     *ret = record->info;
@@ -292,6 +304,20 @@ int stub_process_next(struct process *process, int watch_fd, void *data, size_t 
 static void check_all_given_back(void)
 {
     CHECK(references == 0 && attached == 0, "(%d references, %d attached)", references, attached);
+}
+
+static void the_times_of_output_are_told(void)
+{
+    cleanup_with(buf_done) struct buf got = BUF_INIT(TEXT_MAX);
+    cleanup_json json_t *request = request_of("{" P1 "}");
+    struct err err = { 0 };
+
+    has_times = true;
+    CHECK(direct_answer("ProcessService/Get", request, &got, &err) == 0, "%s", err.msg);
+    CHECK(strstr(got.data, "\"marks\":[{\"offset\":\"0\",\"time\":\"1970-01-02T00:00:00.000Z\"}]"),
+          "%s", got.data);
+    has_times = false;
+    check_all_given_back();
 }
 
 static void a_process_is_told_of_without_its_environment(void)
@@ -471,6 +497,7 @@ static void tags_and_keys_are_bounded(void)
 int main(void)
 {
     RUN(a_process_is_told_of_without_its_environment);
+    RUN(the_times_of_output_are_told);
     RUN(a_list_is_bounded_and_may_be_of_one_tag);
     RUN(a_start_belongs_to_nobody);
     RUN(a_key_joins_what_it_has_started);
