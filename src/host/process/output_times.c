@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/process/output_times.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/xalloc.h"
@@ -10,6 +11,7 @@ enum { FIRST_MARKS = 4 };
 /* Makes room by keeping every second mark, and the intervals twice as long from now on. */
 static void marks_thin(struct output_times *times)
 {
+    assert(times->marks);
     for (size_t i = 1; 2 * i < times->count; i++)
         times->marks[i] = times->marks[2 * i];
     times->count = (times->count + 1) / 2;
@@ -18,12 +20,10 @@ static void marks_thin(struct output_times *times)
 
 static void marks_append(struct output_times *times, uint64_t offset, uint64_t time_ms)
 {
-    const size_t count = times->count;
-
-    /* The room doubles whenever the count is a power of two. */
-    if (count == 0 || (count >= FIRST_MARKS && (count & (count - 1)) == 0))
-        times->marks =
-            xreallocarray(times->marks, count ? 2 * count : FIRST_MARKS, sizeof(*times->marks));
+    if (!times->marks || times->count == times->room) {
+        times->room = times->room ? 2 * times->room : FIRST_MARKS;
+        times->marks = xreallocarray(times->marks, times->room, sizeof(*times->marks));
+    }
     times->marks[times->count++] = (struct output_mark){ offset, time_ms };
 }
 

@@ -17,6 +17,7 @@ struct output_mark {
 struct output_times {
     struct output_mark *marks; /* NULL: no output yet */
     size_t count;
+    size_t room;
     uint64_t step_ms; /* the least time between two marks; 0: OUTPUT_STEP_MS */
 };
 
