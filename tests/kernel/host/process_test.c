@@ -560,12 +560,12 @@ static void a_service_is_started_again_until_it_is_killed(void)
     restart();
     sandbox = find_again("service");
     EVENTUALLY(restarts_of(sandbox, id) >= 4);
+    runs = restarts_of(sandbox, id) + 1;
     CHECK_OK(sandbox_find_process(sandbox, id, &process, &err), &err);
     CHECK_OK(process_signal(process, SIGKILL, false, &err), &err);
     process_abandon(process);
     end = wait_end(sandbox, id);
     CHECK(end.outcome == OUTCOME_KILLED && end.killer == KILLER_USER);
-    runs = restarts_of(sandbox, id) + 1;
     check_runs(sandbox, id, runs);
 
     end = wait_end(sandbox, start_detached(sandbox, "exit 1"));
