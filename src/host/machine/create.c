@@ -100,15 +100,28 @@ static void host_set_warm_template(struct host *host, const char *template)
     lock_release(&host->lock);
 }
 
+/* A throw-away machine that is being created. */
+struct throwaway {
+    const struct machine_spec *spec;
+    const struct runtime_ops *ops;
+    char template[TEMPLATE_NAME_MAX + 1];
+    struct sandbox_limits limits; /* within the ceilings of the owner */
+    uint64_t quota_bytes;
+    bool needs_quota;
+    struct owner_charge charge;
+};
+
 /* Takes a machine from the pool, or starts one. */
-static int machine_obtain(struct host *host, const struct runtime_ops *ops, const char *template,
+static int machine_obtain(struct host *host, const struct throwaway *throwaway,
                           struct machine **ret, struct err *err)
 {
-    struct machine *machine = pool_take(host->pool, ops, template);
+    const char *template = throwaway->template;
+    struct machine *machine =
+        pool_take(host->pool, throwaway->ops, throwaway->spec->caller->owner, template);
     int r = 0;
 
     if (!machine)
-        r = machine_start_blank(host, ops, &machine, err);
+        r = machine_start_blank(host, throwaway->ops, &machine, err);
     if (r < 0)
         return r;
     assert(machine);
@@ -122,17 +135,6 @@ static int machine_obtain(struct host *host, const struct runtime_ops *ops, cons
     *ret = machine;
     return 0;
 }
-
-/* A throw-away machine that is being created. */
-struct throwaway {
-    const struct machine_spec *spec;
-    const struct runtime_ops *ops;
-    char template[TEMPLATE_NAME_MAX + 1];
-    struct sandbox_limits limits; /* within the ceilings of the owner */
-    uint64_t quota_bytes;
-    bool needs_quota;
-    struct owner_charge charge;
-};
 
 /* A default that the storage cannot enforce is none. */
 static int throwaway_set_quota(struct machine *machine, const struct throwaway *throwaway,
@@ -168,7 +170,7 @@ static int machine_create_admitted(struct host *host, const struct throwaway *th
                                    struct machine **ret, struct err *err)
 {
     struct machine *machine = NULL;
-    int r = machine_obtain(host, throwaway->ops, throwaway->template, &machine, err);
+    int r = machine_obtain(host, throwaway, &machine, err);
 
     if (r < 0)
         return r;

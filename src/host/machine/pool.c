@@ -17,6 +17,7 @@
 #include "host/core/descriptors.h"
 #include "host/core/host_internal.h"
 #include "host/machine/machine_internal.h"
+#include "host/machine/pool_share.h"
 #include "host/observe/metrics_internal.h"
 
 enum { RETRY_MS = 1000 };
@@ -29,6 +30,7 @@ struct pool {
     uint32_t size;         /* this and all below: under the worker's lock */
     struct machine *ready; /* linked by `next` */
     uint32_t count;
+    struct pool_share share;
     bool is_making;
     bool has_dead;
 };
@@ -173,7 +175,21 @@ int pool_start(struct host *host, const struct runtime_ops *ops, uint32_t size, 
     return 0;
 }
 
-struct machine *pool_take(struct pool *pool, const struct runtime_ops *ops, const char *template)
+/* Unlinks a machine for an owner unless those that are ready are left to others. The caller holds
+ * the lock. */
+static struct machine *pool_pop_for(struct pool *pool, const char *owner, const char *template)
+{
+    uint32_t rest = pool_share_ask(&pool->share, owner, clock_ms(), pool->size);
+    struct machine *machine;
+
+    if (pool->count <= rest)
+        return NULL;
+    machine = pool_pop(pool, template);
+    return machine ? machine : pool_pop(pool, NULL);
+}
+
+struct machine *pool_take(struct pool *pool, const struct runtime_ops *ops, const char *owner,
+                          const char *template)
 {
     struct machine *machine;
 
@@ -181,9 +197,7 @@ struct machine *pool_take(struct pool *pool, const struct runtime_ops *ops, cons
         return NULL;
     for (;;) {
         lock_take(&pool->worker.lock);
-        machine = pool_pop(pool, template);
-        if (!machine)
-            machine = pool_pop(pool, NULL);
+        machine = pool_pop_for(pool, owner, template);
         cond_broadcast(&pool->worker.changed);
         lock_release(&pool->worker.lock);
         if (!machine || (machine_is_warm(machine) && machine_is_running(machine))) {

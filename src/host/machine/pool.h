@@ -13,9 +13,11 @@ struct runtime_ops;
 int pool_start(struct host *host, const struct runtime_ops *ops, uint32_t size, struct pool **ret,
                struct err *err);
 
-/* Returns a warm machine, one with this template if possible; NULL when none is ready or the pool
- * is NULL. The caller owns the reference. */
-struct machine *pool_take(struct pool *pool, const struct runtime_ops *ops, const char *template);
+/* Returns a warm machine for an owner, one with this template if possible; NULL when none is ready,
+ * those that are ready are left to other owners (host/machine/pool_share.h), or the pool is NULL.
+ * The caller owns the reference. */
+struct machine *pool_take(struct pool *pool, const struct runtime_ops *ops, const char *owner,
+                          const char *template);
 
 /* Ends the machines that hold the template open. */
 void pool_drop_template(struct pool *pool, const char *template);

@@ -33,7 +33,7 @@ static int machine_obtain(struct sandbox *sandbox, struct machine **ret, struct 
         return r;
     if (shared_uid != 0)
         return machine_start_shared(host, ops, shared_uid, ret, err);
-    *ret = pool_take(host->pool, ops, sandbox->info.template);
+    *ret = pool_take(host->pool, ops, sandbox->info.owner, sandbox->info.template);
     return *ret ? 0 : machine_start_blank(host, ops, ret, err);
 }
 
