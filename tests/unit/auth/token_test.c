@@ -9,6 +9,7 @@
 #include "auth/token_store.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/xalloc.h"
@@ -112,6 +113,7 @@ static void tokens_stay_until_they_are_removed(void)
     size_t count;
 
     create(store, &all, &infos[0], secrets[0]);
+    clock_sleep_ms(2); /* the list has the order of their milliseconds */
     create(store, &eyes, &infos[1], secrets[1]);
     token_store_close(store);
     store = store_open();
