@@ -51,6 +51,19 @@ static enum MHD_Result queue(struct MHD_Connection *connection, unsigned status,
     return result;
 }
 
+/* Returns a response with the whole body, which it takes; NULL: no memory. */
+static struct MHD_Response *body_response(struct client_connection *client, struct buf *body)
+{
+    struct MHD_Response *response;
+
+    client_connection_allow(client, CONNECTION_IDLE_MS);
+    client_connection_extend(client, body->len);
+    response = MHD_create_response_from_buffer(body->len, body->data, MHD_RESPMEM_MUST_FREE);
+    if (response)
+        *body = (struct buf){ .max = body->max };
+    return response;
+}
+
 enum MHD_Result mcp_reply_send(struct MHD_Connection *connection, struct client_connection *client,
                                const struct mcp_reply *reply)
 {
@@ -59,12 +72,9 @@ enum MHD_Result mcp_reply_send(struct MHD_Connection *connection, struct client_
 
     if (reply->body && message_write(reply->body, &body) < 0)
         return MHD_NO;
-    client_connection_allow(client, CONNECTION_IDLE_MS);
-    client_connection_extend(client, body.len);
-    response = MHD_create_response_from_buffer(body.len, body.data, MHD_RESPMEM_MUST_FREE);
+    response = body_response(client, &body);
     if (!response)
         return MHD_NO;
-    body = (struct buf){ .max = body.max };
     if (reply->body)
         (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, CONNECT_UNARY_TYPE);
     if (reply->session)
@@ -170,12 +180,9 @@ enum MHD_Result mcp_events_send(struct MHD_Connection *connection, struct client
         r |= event_add(&body, messages[i]);
     if (r < 0)
         return MHD_NO;
-    client_connection_allow(client, CONNECTION_IDLE_MS);
-    client_connection_extend(client, body.len);
-    response = MHD_create_response_from_buffer(body.len, body.data, MHD_RESPMEM_MUST_FREE);
+    response = body_response(client, &body);
     if (!response)
         return MHD_NO;
-    body = (struct buf){ .max = body.max };
     stream_headers_add(response);
     return queue(connection, MHD_HTTP_OK, response);
 }
