@@ -49,7 +49,7 @@
     row(LOCK_AUDIT, "host/observe/audit.c", "the audit log")                                       \
     row(LOCK_OWNER_EVENTS, "host/observe/owner_events.c", "the rings of events of the owners")     \
     row(LOCK_EVENTS, "host/observe/event_ring.c", "the kept events and their readers")             \
-    row(LOCK_REGISTRY, "host/core/registry.c", "the registry's connection and statements")         \
+    row(LOCK_REGISTRY, "host/registry/registry.c", "the registry's connection and statements")         \
     row(LOCK_FLUSH, "base/flush.c", "the writes to one file that wait for the disk")                \
     row(LOCK_ZYGOTES, "runtime/zygote.c", "the zygotes that wait for use")                         \
     row(LOCK_ZFS_FILL, "store/backend/zfs_template.c", "the creation of a template")               \

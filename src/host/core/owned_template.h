@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "base/access/caller.h"
-#include "host/core/registry.h"
+#include "host/registry/registry.h"
 #include "store/template/template.h"
 
 struct err;

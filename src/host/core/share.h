@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "base/access/caller.h"
-#include "host/core/registry.h"
+#include "host/registry/registry.h"
 
 struct err;
 struct host;

@@ -10,7 +10,6 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "host/core/host_internal.h"
-#include "host/core/registry.h"
 #include "host/machine/machine_internal.h"
 #include "host/observe/audit.h"
 #include "host/observe/event_internal.h"
@@ -18,6 +17,7 @@
 #include "host/observe/metrics_internal.h"
 #include "host/observe/owner_events.h"
 #include "host/process/table.h"
+#include "host/registry/registry.h"
 #include "host/sandbox/name.h"
 #include "host/sandbox/sandbox_internal.h"
 

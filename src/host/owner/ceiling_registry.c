@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "host/core/registry_internal.h"
+#include "host/registry/registry_internal.h"
 
 static int row_put(struct registry *registry, const struct ceiling_row *row, struct err *err)
 {

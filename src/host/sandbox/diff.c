@@ -8,8 +8,8 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "host/core/host_internal.h"
-#include "host/core/registry.h"
 #include "host/observe/event_internal.h"
+#include "host/registry/registry.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "store/volume/volume.h"
 

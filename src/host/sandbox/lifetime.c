@@ -9,7 +9,7 @@
  * much as the clock. */
 #include "base/clock.h"
 #include "host/core/host_internal.h"
-#include "host/core/registry.h"
+#include "host/registry/registry.h"
 #include "host/sandbox/sandbox_internal.h"
 
 enum { STEP_MIN_MS = 1000 }; /* the slewing of an NTP daemon stays below, between two visits */

@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
-#include "host/core/registry.h"
+#include "host/registry/registry.h"
 #include "host/sandbox/expiry.h"
 #include "host/sandbox/sandbox_internal.h"
 

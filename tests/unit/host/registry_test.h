@@ -9,7 +9,7 @@
 #include "base/files/tree.h"
 #include "base/xalloc.h"
 #include "check.h"
-#include "host/core/registry.h"
+#include "host/registry/registry.h"
 
 static char scratch[] = "/tmp/holt-registry-test.XXXXXX";
 static char *path; /* of the registry, in the scratch directory */

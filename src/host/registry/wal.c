@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The format: https://www.sqlite.org/fileformat2.html#walformat */
-#include "host/core/registry_wal.h"
+#include "host/registry/wal.h"
 
 #include <endian.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The tables of sandboxes and their snapshots. */
-#include "host/core/registry.h"
+#include "host/registry/registry.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/lock.h"
 #include "base/xalloc.h"
-#include "host/core/registry_internal.h"
+#include "host/registry/registry_internal.h"
 
 static void sandbox_list_done(struct row_list *list)
 {

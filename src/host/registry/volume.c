@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/xalloc.h"
-#include "host/core/registry_internal.h"
+#include "host/registry/registry_internal.h"
 #include "host/volume/named_volume.h"
 
 /* Fails if the owner has its share of the volumes. */

@@ -7,8 +7,8 @@
 
 #include "base/flush.h"
 #include "base/lock.h"
-#include "host/core/registry.h"
-#include "host/core/registry_wal.h"
+#include "host/registry/registry.h"
+#include "host/registry/wal.h"
 
 struct buf;
 struct row_layout;
@@ -56,6 +56,11 @@ enum registry_statement {
     STATEMENT_LIST_CEILINGS,
     STATEMENTS
 };
+
+enum { REGISTRY_VERSION = 9 };
+
+/* The SQL that leads from each version of the tables to the next. */
+extern const char *const registry_schema[REGISTRY_VERSION];
 
 struct registry {
     char *path;
@@ -127,7 +132,7 @@ int row_bind(sqlite3_stmt *statement, int first, const struct row_layout *layout
  * long, out of range or not a known word. */
 const char *row_read(sqlite3_stmt *statement, const struct row_layout *layout, void *into);
 
-/* --- registry_statement.c --------------------------------------------------------------------- */
+/* --- statement.c ------------------------------------------------------------------------------ */
 
 /* Resets a statement for its next use, under the lock: declare it after lock_scope(). */
 void registry_reset(sqlite3_stmt **statement);

@@ -4,8 +4,8 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "host/core/registry_internal.h"
 #include "host/owner/ceiling_registry.h"
+#include "host/registry/registry_internal.h"
 #include "host/volume/named_volume.h"
 
 #define FIELD(of, type, column, member)                                                            \

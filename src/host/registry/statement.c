@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "host/core/registry_internal.h"
+#include "host/registry/registry_internal.h"
 
 void row_list_done(struct row_list *list)
 {

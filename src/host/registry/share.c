@@ -2,7 +2,7 @@
 /* The tables of the templates' owners and of what is shared. */
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "host/core/registry_internal.h"
+#include "host/registry/registry_internal.h"
 
 static const char *const kind_names[] = {
     [SHARE_TEMPLATE] = "template",

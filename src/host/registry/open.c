@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The file has the application_id "Holt"; its user_version is the version of the schema below.
- * Times are milliseconds since 1970; enums are stored as the words that clients see. `number` is
- * the order of insertion.
+/* The file has the application_id "Holt"; its user_version is the version of its schema (schema.c).
  *
  * SQLite keeps recent changes in holt.db-wal. A restored holt.db next to another file's -wal would
  * be damaged, so all of holt.db* must be moved together. */
@@ -19,180 +17,15 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/xalloc.h"
-#include "host/core/registry_internal.h"
+#include "host/registry/registry_internal.h"
 
 enum {
     APPLICATION_ID = 0x486f6c74,
-    SCHEMA_VERSION = 9,
     BUSY_MS = 2000,
     VALUE_BYTES_MAX = 64 << 10, /* far above any row of ours; rejects what others wrote */
     SQL_BYTES_MAX = 8 << 10,
     WAL_FRAMES_MAX = 1000,
 };
-
-static const char schema_1[] = "CREATE TABLE sandboxes ("
-                               " number INTEGER PRIMARY KEY,"
-                               " id TEXT NOT NULL UNIQUE,"
-                               " name TEXT UNIQUE,"
-                               " template TEXT NOT NULL,"
-                               " runtime TEXT NOT NULL,"
-                               " state TEXT NOT NULL,"
-                               " reason TEXT NOT NULL,"
-                               " created_ms INTEGER NOT NULL,"
-                               " memory_bytes INTEGER NOT NULL,"
-                               " cpu_millis INTEGER NOT NULL,"
-                               " pids INTEGER NOT NULL,"
-                               " quota_bytes INTEGER NOT NULL,"
-                               " turns INTEGER NOT NULL,"
-                               " snapshots_max INTEGER NOT NULL,"
-                               " base TEXT NOT NULL,"
-                               " expires_ms INTEGER NOT NULL,"
-                               " expire_action TEXT NOT NULL,"
-                               " idle_timeout_ms INTEGER NOT NULL,"
-                               " idle_action TEXT NOT NULL,"
-                               " last_active_ms INTEGER NOT NULL,"
-                               " machine TEXT NOT NULL,"
-                               " limits_group TEXT NOT NULL,"
-                               " uid_slot INTEGER NOT NULL,"
-                               " generation INTEGER NOT NULL"
-                               ") STRICT;"
-                               "CREATE TABLE labels ("
-                               " sandbox TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,"
-                               " position INTEGER NOT NULL,"
-                               " key TEXT NOT NULL,"
-                               " value TEXT NOT NULL,"
-                               " PRIMARY KEY (sandbox, position)"
-                               ") STRICT, WITHOUT ROWID;"
-                               "CREATE TABLE snapshots ("
-                               " number INTEGER PRIMARY KEY,"
-                               " sandbox TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,"
-                               " name TEXT NOT NULL,"
-                               " kind TEXT NOT NULL,"
-                               " turn INTEGER NOT NULL,"
-                               " parent TEXT NOT NULL,"
-                               " created_ms INTEGER NOT NULL,"
-                               " space_used INTEGER NOT NULL,"
-                               " UNIQUE (sandbox, name)"
-                               ") STRICT;";
-
-/* The idempotency key of a create; sandboxes of version 1 have none. */
-static const char schema_2[] =
-    "ALTER TABLE sandboxes ADD COLUMN request_key TEXT NOT NULL DEFAULT '';"
-    "ALTER TABLE sandboxes ADD COLUMN request_digest TEXT NOT NULL DEFAULT '';";
-
-/* The metadata that a front end keeps of a sandbox ("notes"), and the shared volumes that are
- * mounted in it ("depot" is the name of one). */
-static const char schema_3[] =
-    "CREATE TABLE notes ("
-    " sandbox TEXT PRIMARY KEY REFERENCES sandboxes (id) ON DELETE CASCADE,"
-    " note TEXT NOT NULL"
-    ") STRICT, WITHOUT ROWID;"
-    "CREATE TABLE mounts ("
-    " sandbox TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,"
-    " path TEXT NOT NULL,"
-    " depot TEXT NOT NULL,"
-    " PRIMARY KEY (sandbox, path)" /* before depot: else quick_check of SQLite 3.40 reports NULL */
-    ") STRICT, WITHOUT ROWID;";
-
-/* Named volumes, and the templates that belong to something. */
-static const char schema_4[] = "CREATE TABLE volumes ("
-                               " number INTEGER PRIMARY KEY,"
-                               " id TEXT NOT NULL UNIQUE,"
-                               " name TEXT NOT NULL UNIQUE,"
-                               " token TEXT NOT NULL"
-                               ") STRICT;"
-                               "CREATE TABLE template_owners ("
-                               " template TEXT PRIMARY KEY,"
-                               " owner TEXT NOT NULL"
-                               ") STRICT, WITHOUT ROWID;";
-
-static const char schema_5[] = "ALTER TABLE sandboxes ADD COLUMN files INTEGER NOT NULL DEFAULT 0;";
-
-/* Mounts of volumes that the sandbox cannot write to. */
-static const char schema_6[] =
-    "ALTER TABLE mounts ADD COLUMN read_only INTEGER NOT NULL DEFAULT 0;";
-
-/* Owners. Names are unique for each owner: the tables are made anew, because SQLite cannot drop the
- * constraint of a column. Foreign keys are not in force meanwhile. */
-static const char schema_7[] =
-    "CREATE TABLE new_sandboxes ("
-    " number INTEGER PRIMARY KEY,"
-    " id TEXT NOT NULL UNIQUE,"
-    " owner TEXT NOT NULL,"
-    " name TEXT,"
-    " template TEXT NOT NULL,"
-    " runtime TEXT NOT NULL,"
-    " state TEXT NOT NULL,"
-    " reason TEXT NOT NULL,"
-    " created_ms INTEGER NOT NULL,"
-    " memory_bytes INTEGER NOT NULL,"
-    " cpu_millis INTEGER NOT NULL,"
-    " pids INTEGER NOT NULL,"
-    " quota_bytes INTEGER NOT NULL,"
-    " turns INTEGER NOT NULL,"
-    " snapshots_max INTEGER NOT NULL,"
-    " base TEXT NOT NULL,"
-    " expires_ms INTEGER NOT NULL,"
-    " expire_action TEXT NOT NULL,"
-    " idle_timeout_ms INTEGER NOT NULL,"
-    " idle_action TEXT NOT NULL,"
-    " last_active_ms INTEGER NOT NULL,"
-    " machine TEXT NOT NULL,"
-    " limits_group TEXT NOT NULL,"
-    " uid_slot INTEGER NOT NULL,"
-    " generation INTEGER NOT NULL,"
-    " request_key TEXT NOT NULL,"
-    " request_digest TEXT NOT NULL,"
-    " files INTEGER NOT NULL,"
-    " UNIQUE (owner, name)"
-    ") STRICT;"
-    "INSERT INTO new_sandboxes SELECT number, id, 'root', name, template, runtime, state, reason,"
-    " created_ms, memory_bytes, cpu_millis, pids, quota_bytes, turns, snapshots_max, base,"
-    " expires_ms, expire_action, idle_timeout_ms, idle_action, last_active_ms, machine,"
-    " limits_group, uid_slot, generation, request_key, request_digest, files FROM sandboxes;"
-    "DROP TABLE sandboxes;"
-    "ALTER TABLE new_sandboxes RENAME TO sandboxes;"
-    "CREATE TABLE new_volumes ("
-    " number INTEGER PRIMARY KEY,"
-    " id TEXT NOT NULL UNIQUE,"
-    " owner TEXT NOT NULL,"
-    " name TEXT NOT NULL,"
-    " token TEXT NOT NULL,"
-    " UNIQUE (owner, name)"
-    ") STRICT;"
-    "INSERT INTO new_volumes SELECT number, id, 'root', name, token FROM volumes;"
-    "DROP TABLE volumes;"
-    "ALTER TABLE new_volumes RENAME TO volumes;";
-
-/* The owners of templates, whose directories in the store cannot tell (a template without a row is
- * root's), and the owners that templates and volumes are shared with; '*': with all. */
-static const char schema_8[] = "CREATE TABLE templates ("
-                               " number INTEGER PRIMARY KEY,"
-                               " store_name TEXT NOT NULL UNIQUE,"
-                               " owner TEXT NOT NULL,"
-                               " name TEXT NOT NULL,"
-                               " UNIQUE (owner, name)"
-                               ") STRICT;"
-                               "CREATE INDEX templates_by_name ON templates (name);"
-                               "CREATE TABLE shares ("
-                               " kind TEXT NOT NULL,"
-                               " object TEXT NOT NULL,"
-                               " owner TEXT NOT NULL,"
-                               " PRIMARY KEY (kind, object, owner)"
-                               ") STRICT, WITHOUT ROWID;";
-
-/* The ceilings that were set for owners by command. */
-static const char schema_9[] = "CREATE TABLE IF NOT EXISTS ceilings ("
-                               " owner TEXT NOT NULL,"
-                               " name TEXT NOT NULL,"
-                               " value TEXT NOT NULL,"
-                               " PRIMARY KEY (owner, name)"
-                               ") STRICT, WITHOUT ROWID;";
-
-/* The steps from each version to the next. Published steps never change. */
-static const char *const schema_steps[SCHEMA_VERSION] = { schema_1, schema_2, schema_3,
-                                                          schema_4, schema_5, schema_6,
-                                                          schema_7, schema_8, schema_9 };
 
 /* The missing statements name every field of a struct and are generated from its layout. */
 static const char *const statement_texts[STATEMENTS] = {
@@ -395,12 +228,12 @@ static int registry_identify(struct registry *registry, int64_t *ret_version, st
                        registry->path);
     if (version < 1)
         return registry_damaged(registry, "it has no version", err);
-    if (version > SCHEMA_VERSION)
+    if (version > REGISTRY_VERSION)
         return err_set(err, ERR_INTERNAL,
                        "registry %s is newer than this program (version %" PRId64
                        ", supported is %d); "
                        "use the Holt that wrote it, or restore an older backup",
-                       registry->path, version, SCHEMA_VERSION);
+                       registry->path, version, REGISTRY_VERSION);
     return 0;
 }
 
@@ -496,15 +329,15 @@ static int check_tables(struct registry *registry, struct err *err)
 static int make_schema(struct registry *registry, struct err *err)
 {
     cleanup_free char *pragmas = xasprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;",
-                                           APPLICATION_ID, SCHEMA_VERSION);
+                                           APPLICATION_ID, REGISTRY_VERSION);
     int64_t version = 0;
     int r = run_sql(registry, "BEGIN IMMEDIATE", "begin a transaction", err);
 
     if (r < 0)
         return r;
     r = registry_identify(registry, &version, err);
-    for (; r >= 0 && version < SCHEMA_VERSION; version++)
-        r = run_sql(registry, schema_steps[version], "make the tables", err);
+    for (; r >= 0 && version < REGISTRY_VERSION; version++)
+        r = run_sql(registry, registry_schema[version], "make the tables", err);
     if (r >= 0)
         r = check_tables(registry, err);
     if (r >= 0)
@@ -594,7 +427,7 @@ static int registry_set_up(struct registry *registry, struct err *err)
                     err);
     if (r >= 0 && version > 0)
         r = check_pages(registry, err);
-    if (r >= 0 && version == SCHEMA_VERSION)
+    if (r >= 0 && version == REGISTRY_VERSION)
         r = check_tables(registry, err);
     if (r >= 0 && chmod(registry->path, 0600) < 0)
         r = err_sys(err, -errno, "make registry %s private", registry->path);
@@ -602,7 +435,7 @@ static int registry_set_up(struct registry *registry, struct err *err)
     if (r >= 0)
         r = run_sql(registry,
                     "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
-                    "PRAGMA foreign_keys = OFF", /* they would empty the tables of schema_7 */
+                    "PRAGMA foreign_keys = OFF", /* they would empty the tables of version 7 */
                     "set up", err);
     if (r >= 0)
         r = make_schema(registry, err);
