@@ -1,0 +1,33 @@
+/* Messages between holtd and holt-net.
+ *
+ * They are JSON objects, one in each packet of a SOCK_SEQPACKET pair, at most CONTROL_MESSAGE_MAX
+ * bytes. holt-net has its end as descriptor 3 and exits when the other end is closed. Every message
+ * has "do"; those about a sandbox have "machine", the number by which holtd knows it.
+ *
+ * From holtd:
+ * - {"do":"hello","config":{"resolvers":["10.0.0.2"],"addresses":["192.168.1.4"],"hasIpv6":true}}:
+ *   first, and again when one of them has changed: the name servers to ask, the addresses of the
+ *   host, and whether it has an IPv6 route
+ * - {"do":"add","machine":7,"id":"sb-...","owner":"alice","policy":{...}} with two descriptors: the
+ *   TCP listener and the UDP socket of the resolver
+ * - {"do":"set","machine":7,"policy":{...}}: answered by "done" once forbidden connections are cut
+ * - {"do":"remove","machine":7}: ends all of its connections; answered by "done"
+ * - {"do":"granted","machine":7,"ticket":3,"ok":true}
+ *
+ * From holt-net:
+ * - {"do":"ready"}: once, when it has given up its privileges
+ * - {"do":"done","machine":7}: answers "add", "set" and "remove", in order
+ * - {"do":"grant","machine":7,"ticket":3,"addresses":["203.0.113.9"]}: make them local in the
+ *   sandbox; answered by "granted"
+ * - {"do":"revoke","machine":7,"addresses":[...]}: no longer; not answered
+ * - {"do":"log","machine":7,"line":{...}}: the fields of struct net_log_line, see host/net/net.h
+ * - {"do":"counters", ...}: totals since its start, once a second while they change
+ */
+#pragma once
+
+enum {
+    CONTROL_FD = 3,
+    CONTROL_MESSAGE_MAX = 256 * 1024,
+    CONTROL_FDS = 2,
+    CONTROL_ADDRESSES_MAX = 64, /* in one grant */
+};

@@ -1,0 +1,98 @@
+/* The network of sandboxes, as the daemon's part of it.
+ *
+ * A machine has a loopback device and nothing else. One with a network also has routes that make
+ * addresses local, a BPF program that leads TCP connections to them to one listener, and a resolver
+ * on NET_RESOLVER. Both sockets are held by the program holt-net (src/egress), which decides, dials
+ * and moves bytes; this folder prepares namespaces, supervises holt-net and keeps the log. A
+ * machine whose policy has mode none gets none of that. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct config;
+struct err;
+struct host;
+struct machine;
+struct net;
+struct net_policy;
+
+/* The address of the resolver in every sandbox (TEST-NET-1: no other host has it). */
+#define NET_RESOLVER "192.0.2.53"
+
+enum {
+    NET_ID_MAX = 64,
+    NET_LOG_LINES = 512, /* kept for each sandbox */
+    NET_LOG_NAME_MAX = 255,
+    NET_LOG_RULE_MAX = 200,
+};
+
+/* One connection or refused name. */
+struct net_log_line {
+    uint64_t number; /* from 1; gaps mean lines that were dropped */
+    uint64_t time_ms;
+    char protocol[8];                /* "dns", "tls", "http", "tcp" */
+    char name[NET_LOG_NAME_MAX + 1]; /* "": unknown */
+    char address[48];                /* "": none, as for a refused name */
+    uint16_t port;
+    bool is_allowed;
+    char rule[NET_LOG_RULE_MAX + 1]; /* the rule or built-in reason that decided */
+    char end[64]; /* how it ended: "closed", "refused", "dial: connection refused", "cut", ... */
+    uint64_t bytes_out;
+    uint64_t bytes_in;
+    uint64_t duration_ms;
+};
+
+/* What all sandboxes did since the daemon started. */
+struct net_counters {
+    uint64_t connections; /* accepted from sandboxes */
+    uint64_t open;        /* now */
+    uint64_t denied;      /* connections and names */
+    uint64_t failed_dials;
+    uint64_t limited; /* refused by a bound */
+    uint64_t queries;
+    uint64_t bytes_out;
+    uint64_t bytes_in;
+    uint64_t restarts; /* of holt-net */
+};
+
+/* Makes the part of the host; nothing is started before the first machine with a network. */
+int net_open(struct host *host, const struct config *config, struct net **ret, struct err *err);
+
+/* Ends holt-net and frees everything. Sandboxes reach nothing from then on. Accepts NULL. */
+void net_close(struct net *net);
+
+/* Fails with ERR_UNSUPPORTED, cause and remedy, where this machine cannot give a sandbox a network:
+ * without holt-net or without BPF. */
+int net_check(struct net *net, struct err *err);
+
+/* Gives a machine that has no processes yet the network of a policy, which is copied. `id` names
+ * it in the log (the sandbox, or the machine of a run). Does nothing in mode none. After a failure
+ * the machine reaches nothing. */
+int net_start(struct net *net, struct machine *machine, const char *id, const char *owner,
+              const struct net_policy *policy, struct err *err);
+
+/* Does the same for a machine that an earlier daemon process started, whose namespace may have
+ * remains of a network. */
+int net_adopt(struct net *net, struct machine *machine, const char *id, const char *owner,
+              const struct net_policy *policy, struct err *err);
+
+/* Changes the policy of a running machine, also from and to mode none, and cuts connections that
+ * the new one forbids before it returns. */
+int net_set(struct net *net, struct machine *machine, const char *id, const char *owner,
+            const struct net_policy *policy, struct err *err);
+
+/* Ends all connections of the machine. Called before the machine is destroyed or released; does
+ * nothing for one without a network. */
+void net_stop(struct net *net, struct machine *machine);
+
+/* Copies up to `max` lines of a sandbox with numbers above `after`, oldest first. Returns how many;
+ * waits up to wait_ms for the first one. */
+size_t net_log(struct net *net, const char *id, uint64_t after, uint64_t wait_ms,
+               struct net_log_line *ret, size_t max);
+
+/* Drops the log of a sandbox that was destroyed. */
+void net_forget(struct net *net, const char *id);
+
+void net_count(struct net *net, struct net_counters *ret);
