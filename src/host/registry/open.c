@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/access/session.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -82,6 +83,14 @@ static const char *const statement_texts[STATEMENTS] = {
     [STATEMENT_DROP_CEILING] = "DELETE FROM ceilings WHERE owner = ?1 AND name = ?2",
     [STATEMENT_DROP_CEILINGS] = "DELETE FROM ceilings WHERE owner = ?1",
     [STATEMENT_LIST_CEILINGS] = "SELECT owner, name, value FROM ceilings ORDER BY owner, name",
+    [STATEMENT_PUT_SESSION] =
+        ("INSERT INTO sessions (id, owner, role, token, main_mark, scope, cookie_hash, key_hash,"
+         " address, agent, created_ms, expires_ms)"
+         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"),
+    [STATEMENT_REMOVE_SESSION] = "DELETE FROM sessions WHERE id = ?1",
+    [STATEMENT_LIST_SESSIONS] =
+        ("SELECT id, owner, role, token, main_mark, scope, cookie_hash, key_hash, address, agent,"
+         " created_ms, expires_ms FROM sessions ORDER BY created_ms, id"),
     [STATEMENT_LIST_MOUNTS] =
         "SELECT path, depot, read_only FROM mounts WHERE sandbox = ?1 ORDER BY path",
 };
@@ -287,6 +296,7 @@ static int check_rows(struct registry *registry, const struct row_layout *layout
         struct snapshot_info snapshot;
         struct template_record template;
         struct share share;
+        struct session_row session;
     } row;
     int r = sql_write_select(layout, &sql);
     int rc;
@@ -321,6 +331,8 @@ static int check_tables(struct registry *registry, struct err *err)
         r = check_rows(registry, &row_template, "number", err);
     if (r >= 0)
         r = check_rows(registry, &row_share, "kind", err);
+    if (r >= 0)
+        r = check_rows(registry, &row_session, "id", err);
     return r;
 }
 

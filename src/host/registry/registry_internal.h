@@ -54,10 +54,13 @@ enum registry_statement {
     STATEMENT_DROP_CEILING,
     STATEMENT_DROP_CEILINGS,
     STATEMENT_LIST_CEILINGS,
+    STATEMENT_PUT_SESSION,
+    STATEMENT_REMOVE_SESSION,
+    STATEMENT_LIST_SESSIONS,
     STATEMENTS
 };
 
-enum { REGISTRY_VERSION = 9 };
+enum { REGISTRY_VERSION = 10 };
 
 /* The SQL that leads from each version of the tables to the next. */
 extern const char *const registry_schema[REGISTRY_VERSION];
@@ -115,7 +118,7 @@ struct row_layout {
 };
 
 extern const struct row_layout row_sandbox, row_label, row_mount, row_snapshot, row_volume,
-    row_template, row_share, row_ceiling;
+    row_template, row_share, row_ceiling, row_session;
 
 /* Appends "a, b, c", "?2, ?3, ?4" (first = 2) or "b = excluded.b, c = excluded.c". The last one
  * leaves out the key, the first column: setting it, even to itself, would make SQLite search all

@@ -2,6 +2,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/access/session.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "host/owner/ceiling_registry.h"
@@ -79,6 +80,21 @@ static const struct row_field ceiling_fields[] = {
     FIELD(ceiling_row, ROW_TEXT, "value", value),
 };
 
+static const struct row_field session_fields[] = {
+    FIELD(session_row, ROW_TEXT, "id", id),
+    FIELD(session_row, ROW_TEXT, "owner", owner),
+    FIELD(session_row, ROW_TEXT, "role", role),
+    FIELD(session_row, ROW_TEXT, "token", token),
+    FIELD(session_row, ROW_TEXT, "main_mark", main_mark),
+    FIELD(session_row, ROW_TEXT, "scope", scope),
+    FIELD(session_row, ROW_TEXT, "cookie_hash", cookie_hash),
+    FIELD(session_row, ROW_TEXT, "key_hash", key_hash),
+    FIELD(session_row, ROW_TEXT, "address", address),
+    FIELD(session_row, ROW_TEXT, "agent", agent),
+    FIELD(session_row, ROW_U64, "created_ms", created_ms),
+    FIELD(session_row, ROW_U64, "expires_ms", expires_ms),
+};
+
 static const struct row_field snapshot_fields[] = {
     SNAPSHOT(ROW_TEXT, name),   SNAPSHOT(ROW_KIND, kind),      SNAPSHOT(ROW_U32, turn),
     SNAPSHOT(ROW_TEXT, parent), SNAPSHOT(ROW_U64, created_ms), SNAPSHOT(ROW_U64, space_used),
@@ -90,6 +106,7 @@ const struct row_layout row_template = { "templates", template_fields,
                                          ARRAY_SIZE(template_fields) };
 const struct row_layout row_share = { "shares", share_fields, ARRAY_SIZE(share_fields) };
 const struct row_layout row_ceiling = { "ceilings", ceiling_fields, ARRAY_SIZE(ceiling_fields) };
+const struct row_layout row_session = { "sessions", session_fields, ARRAY_SIZE(session_fields) };
 const struct row_layout row_label = { "labels", label_fields, ARRAY_SIZE(label_fields) };
 const struct row_layout row_mount = { "mounts", mount_fields, ARRAY_SIZE(mount_fields) };
 const struct row_layout row_snapshot = { "snapshots", snapshot_fields,

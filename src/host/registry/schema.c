@@ -163,6 +163,23 @@ static const char schema_9[] = "CREATE TABLE IF NOT EXISTS ceilings ("
                                " PRIMARY KEY (owner, name)"
                                ") STRICT, WITHOUT ROWID;";
 
+/* Logins to the web console. */
+static const char schema_10[] = "CREATE TABLE IF NOT EXISTS sessions ("
+                                " id TEXT PRIMARY KEY,"
+                                " owner TEXT NOT NULL,"
+                                " role TEXT NOT NULL,"
+                                " token TEXT NOT NULL,"
+                                " main_mark TEXT NOT NULL,"
+                                " scope TEXT NOT NULL,"
+                                " cookie_hash TEXT NOT NULL,"
+                                " key_hash TEXT NOT NULL,"
+                                " address TEXT NOT NULL,"
+                                " agent TEXT NOT NULL,"
+                                " created_ms INTEGER NOT NULL,"
+                                " expires_ms INTEGER NOT NULL"
+                                ") STRICT, WITHOUT ROWID;";
+
 const char *const registry_schema[REGISTRY_VERSION] = {
-    schema_1, schema_2, schema_3, schema_4, schema_5, schema_6, schema_7, schema_8, schema_9,
+    schema_1, schema_2, schema_3, schema_4, schema_5,
+    schema_6, schema_7, schema_8, schema_9, schema_10,
 };
