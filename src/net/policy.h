@@ -1,0 +1,122 @@
+/* What a sandbox may reach. A policy is up to four layers, and all of them must allow a request.
+ * Used by holtd, which checks and keeps policies, and by holt-net, which decides with them. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "net/address.h"
+#include "net/rule.h"
+
+struct err;
+
+enum net_mode {
+    NET_NONE,  /* nothing */
+    NET_OPEN,  /* public addresses, and what rules allow */
+    NET_ALLOW, /* only what rules allow; nothing if there is none */
+};
+
+/* Where a layer comes from. Only holt.conf can allow what belongs to the host. */
+enum net_source { NET_FROM_CONFIG, NET_FROM_OWNER, NET_FROM_TEMPLATE, NET_FROM_SANDBOX };
+
+enum {
+    NET_LAYERS_MAX = 4,
+    NET_RULES_MAX = 1024,           /* of one list */
+    NET_LAYER_BYTES_MAX = 48 << 10, /* of the texts of one layer's rules */
+    NET_VERDICT_SIZE = NET_RULE_MAX + 100,
+};
+
+struct net_rules {
+    struct net_rule *items;
+    size_t count;
+};
+
+struct net_layer {
+    enum net_source source;
+    enum net_mode mode;
+    bool allow_wins; /* as in E2B's lists; else deny wins */
+    struct net_rules allow;
+    struct net_rules deny;
+    size_t bytes;
+};
+
+struct net_policy {
+    size_t count;
+    struct net_layer layers[NET_LAYERS_MAX];
+};
+
+enum net_protocol {
+    NET_UNKNOWN, /* no byte was seen yet: allowed if one of the protocols would be */
+    NET_TCP,     /* neither TLS nor HTTP */
+    NET_TLS,     /* the name is that of the ClientHello */
+    NET_HTTP,    /* plain; the name is that of the Host header */
+    NET_DNS,     /* a query for the name; address and port are not used */
+};
+
+struct net_request {
+    const char *name; /* NULL: none is known */
+    struct net_address address;
+    bool is_own_address; /* one of the host's own, which the caller knows */
+    uint16_t port;
+    enum net_protocol protocol;
+    const char *method; /* of NET_HTTP; NULL: not known yet */
+    const char *path;   /* with the query or without */
+};
+
+struct net_verdict {
+    bool is_allowed;
+    enum net_source source;      /* the layer that decided */
+    char text[NET_VERDICT_SIZE]; /* its rule or the reason: "allow *.example.com (sandbox)" */
+};
+
+/* Returns "none", "open", "allow". */
+const char *net_mode_name(enum net_mode mode);
+/* Parses such a word. Fails with ERR_INVALID. */
+int net_mode_parse(const char *text, enum net_mode *ret, struct err *err);
+/* Returns "holt.conf", "owner", "template", "sandbox". */
+const char *net_source_name(enum net_source source);
+
+/* Add a rule to a layer. Fail with ERR_INVALID for a rule that cannot be compiled, and with
+ * ERR_EXHAUSTED beyond the limits; the layer is then unchanged. A rule that is there already is not
+ * added twice. */
+int net_layer_allow(struct net_layer *layer, const char *rule, struct err *err);
+int net_layer_deny(struct net_layer *layer, const char *rule, struct err *err);
+
+/* Removes a rule, which is found by its one spelling; false if there is none. */
+bool net_layer_remove(struct net_layer *layer, const char *rule);
+
+void net_layer_copy(const struct net_layer *layer, struct net_layer *ret);
+void net_layer_done(struct net_layer *layer);
+
+/* Writes a layer as {"from","mode","allow":[],"deny":[],"allowWins"}, and reads it back. Reading
+ * fails with ERR_INVALID for anything it does not know. */
+json_t *net_layer_to_json(const struct net_layer *layer);
+int net_layer_from_json(const json_t *json, struct net_layer *ret, struct err *err);
+
+/* Takes a layer over into a policy; the layer is then empty. Fails with ERR_EXHAUSTED. */
+int net_policy_add(struct net_policy *policy, struct net_layer *layer, struct err *err);
+void net_policy_copy(const struct net_policy *policy, struct net_policy *ret);
+void net_policy_done(struct net_policy *policy);
+
+/* Write and read {"layers":[...]}. */
+json_t *net_policy_to_json(const struct net_policy *policy);
+int net_policy_from_json(const json_t *json, struct net_policy *ret, struct err *err);
+
+/* Returns the mode that all layers together amount to; NET_NONE for a policy without layers. */
+enum net_mode net_policy_mode(const struct net_policy *policy);
+
+/* Decides a request. Everything that is not explicitly allowed is denied, also a name that is not
+ * valid. The verdict says which rule of which layer decided. */
+void net_policy_decide(const struct net_policy *policy, const struct net_request *request,
+                       struct net_verdict *ret);
+
+/* Decides whether a name may be resolved, before anything is sent. Returns verdict->is_allowed. */
+bool net_policy_allows_name(const struct net_policy *policy, const char *name,
+                            struct net_verdict *ret);
+
+/* Calls fn for each range that an allow rule of a layer names, for routes that are there without a
+ * name. A range may come more than once; whether it is reachable is decided per connection. */
+typedef void (*net_range_fn)(void *data, const struct net_prefix *range);
+void net_policy_each_range(const struct net_policy *policy, net_range_fn fn, void *data);
