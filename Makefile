@@ -93,7 +93,13 @@ FUZZERS := $(patsubst tests/fuzz/%.c,$(OUT)/fuzz/%,$(FUZZ_SOURCES))
 REPLAYS := $(patsubst tests/fuzz/%_fuzz.c,$(OUT)/tests/replay/%_replay,$(FUZZ_SOURCES))
 BENCHES := $(patsubst bench/%.c,$(OUT)/bench/%,$(wildcard bench/*.c))
 
-.PHONY: all serve setup check test tests unit-tests soak fuzzers lint format bench install clean help
+# The web console is the same in every variant, and the only part that needs Node.js: `all` leaves it out.
+CONSOLE := build/console/index.html
+CONSOLE_PACKAGES := console/node_modules/.installed
+CONSOLE_SOURCES := $(shell find console -name node_modules -prune -o -path console/gen -prune -o -type f -print)
+
+.PHONY: all serve setup check test tests unit-tests soak fuzzers lint format bench install clean help \
+	console console-types
 .DELETE_ON_ERROR:
 
 all: $(BINARIES) $(OUT)/libholt.a $(if $(filter release,$(BUILD)),$(OUT)/libholt.so) ## build holt, holtd, holt-init, holt-tools and libholt
@@ -105,8 +111,13 @@ serve: setup ## install what is missing, build, and start holtd in the foregroun
 setup:
 	@tools/setup build
 
+console: ## build the web console (installs Node.js if it is missing)
+	@tools/setup console
+	@$(MAKE) --no-print-directory $(CONSOLE)
+
 test: ## install what the tests need, build, run every test
 	@tools/setup test
+	@$(MAKE) --no-print-directory $(CONSOLE)
 	@tools/test
 
 check: unit-tests ## the tests and checks that need no privileges; on a built tree, in a minute
@@ -142,7 +153,7 @@ bench: ## measure against peers in the same run; JSON lines in build/bench*.json
 	@$(MAKE) --no-print-directory all $(BENCHES)
 	@failed=0; for each in run exec turns api files tools search e2b interpreter fairness; do bench/$$each || failed=1; done; exit $$failed
 
-install: all ## install below PREFIX (DESTDIR is honoured)
+install: all console ## install below PREFIX (DESTDIR is honoured)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/holt $(DESTDIR)$(PREFIX)/lib/pkgconfig \
 		$(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/systemd/system \
 		$(addprefix $(DESTDIR)$(PREFIX)/share/man/,man1 man3 man5 man8)
@@ -158,10 +169,13 @@ install: all ## install below PREFIX (DESTDIR is honoured)
 	install -m 644 tools/holt.socket.in $(DESTDIR)$(PREFIX)/lib/systemd/system/holt.socket
 	install -d $(DESTDIR)$(PREFIX)/lib/sysusers.d
 	install -m 644 tools/holt.sysusers.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/holt.conf
+	install -d $(DESTDIR)$(PREFIX)/share/holt/console/assets
+	install -m 644 build/console/index.html* $(DESTDIR)$(PREFIX)/share/holt/console/
+	install -m 644 build/console/assets/* $(DESTDIR)$(PREFIX)/share/holt/console/assets/
 	for page in man/*.[1358]; do install -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/; done
 
 clean: ## remove build/
-	rm -rf build
+	rm -rf build console/gen console/node_modules
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -228,6 +242,21 @@ $(OBJ)/%.o: src/%.c Makefile | $(STAMPS)
 	$(call step,CC,$<)$(CC) $(CFLAGS) -c -o $@ $<
 
 $(OBJ)/cli/commands/template_build.o: $(wildcard templates/build templates/*/*)
+
+# The lock keeps two makes from installing or building at the same time.
+$(CONSOLE_PACKAGES): console/package-lock.json
+	@mkdir -p build
+	$(call step,NPM,console)cd console && flock ../build/console.lock \
+		npm ci --ignore-scripts --prefer-offline --fetch-retries 5 --no-audit --no-fund --loglevel error
+	@touch $@
+
+$(CONSOLE): $(CONSOLE_PACKAGES) $(CONSOLE_SOURCES) $(PROTOS)
+	@mkdir -p build
+	$(call step,BUNDLE,$(@D))flock build/console.lock node console/build.mjs $(@D)
+
+console-types: $(CONSOLE_PACKAGES)
+	$(call step,TSC,console)flock build/console.lock node console/build.mjs --generate && \
+		console/node_modules/.bin/tsc --noEmit -p console
 
 # Tests link every module but the mains, so that a test may reach what it is about. They take it
 # from an archive: a linker works for half a second on all objects.

@@ -1,0 +1,40 @@
+// All pages and all tabs of a sandbox: one line each, loaded when first shown.
+import type { Sandbox } from "@gen/sandbox_pb";
+import type { IconName } from "../ui/icons";
+import type { Loader } from "../ui/lazy";
+
+export interface PageProps {
+  params: Record<string, string>;
+}
+
+export interface Page {
+  // As in router.ts: "/sandboxes/:id/*".
+  path: string;
+  title: string;
+  // Absent: not in the navigation.
+  icon?: IconName;
+  // Only shown to callers with this role.
+  needs?: "admin" | "write";
+  load: Loader<PageProps>;
+}
+
+export interface TabProps {
+  // The latest known state; a new object after each change.
+  sandbox: Sandbox;
+}
+
+export interface Tab {
+  // The last part of the address: #/sandboxes/ID/files.
+  id: string;
+  label: string;
+  load: Loader<TabProps>;
+}
+
+export const pages: Page[] = [
+  { path: "/", title: "Overview", icon: "overview", load: () => import("./overview/overview") },
+  { path: "/sandboxes/:id/*", title: "Sandbox", load: () => import("./sandbox/sandbox") },
+];
+
+export const tabs: Tab[] = [
+  { id: "summary", label: "Summary", load: () => import("./sandbox/summary") },
+];

@@ -1,0 +1,5 @@
+import { Empty } from "../../ui/parts";
+
+export default function Overview() {
+  return <Empty title="Overview" />;
+}
