@@ -83,9 +83,12 @@ static void process_set_over(struct process *process, enum outcome outcome, int 
     process->end.exit_code = exit_code;
     process->end.duration_ms = clock_ms() - process->started_ms;
     process->is_started = true;
-    record_finish(process->record, &process->end, clock_wall_ms());
-    if (!machine->is_released)
+    if (machine->is_released) {
+        record_leave(process->record, &process->end);
+    } else {
+        record_finish(process->record, &process->end, clock_wall_ms());
         process_emit_end(process);
+    }
     shell_link_wake(process->shell);
     cond_broadcast(&machine->changed);
     if (machine->process_table && !machine->is_released)

@@ -190,6 +190,12 @@ static void row_done(struct journal_row *row)
 }
 
 /* Locked. */
+static bool record_has_end(const struct record *record)
+{
+    return record->is_over && !record->is_left;
+}
+
+/* Locked. */
 static void row_copy_output(const struct record *record, int stream, struct journal_row *row)
 {
     const struct window *window = &record->streams[stream].window;
@@ -197,7 +203,7 @@ static void row_copy_output(const struct record *record, int stream, struct jour
 
     row->numbers[OUT_BYTES + stream] = window->end;
     row->numbers[OUT_BASE + stream] = record->base[stream];
-    if (!record->is_over || record->streams[stream].spool.fd >= 0 || len == 0)
+    if (!record_has_end(record) || record->streams[stream].spool.fd >= 0 || len == 0)
         return;
     row->data[stream] = malloc(len);
     if (row->data[stream])
@@ -236,7 +242,7 @@ static void row_fill(struct record *record, struct journal_row *ret)
     ret->numbers[ENDED_MS] = record->ended_ms;
     ret->numbers[RESTARTS] = record->restarts;
     ret->numbers[HOST_PORT] = record->host_port;
-    ret->ended = record->is_over ? json_to_text(end_write(record)) : NULL;
+    ret->ended = record_has_end(record) ? json_to_text(end_write(record)) : NULL;
     for (int i = 0; i < PROCESS_STREAMS; i++)
         row_copy_output(record, i, ret);
     lock_release(&record->lock);

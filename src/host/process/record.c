@@ -184,6 +184,15 @@ void record_finish(struct record *record, const struct process_end *end, uint64_
     lock_release(&record->lock);
 }
 
+void record_leave(struct record *record, const struct process_end *end)
+{
+    lock_take(&record->lock);
+    record->is_over = record->is_left = true;
+    record->end = *end;
+    record_wake_readers(record);
+    lock_release(&record->lock);
+}
+
 /* Locked. The window may begin before the range on disk, or the other way round. */
 static struct record_stream record_extent(const struct record *record, int stream)
 {

@@ -59,6 +59,7 @@ struct record {
     uint64_t ended_ms;              /* as clients see it; 0: it runs */
     int64_t ended_at;               /* of clock_boot_ms; decides how long it is kept */
     bool is_over;
+    bool is_left;    /* is_over only for the readers of a daemon that stops: the process goes on */
     bool is_adopted; /* a previous daemon started it, and the guest still has it */
     struct process_end end;
 };
@@ -88,6 +89,10 @@ uint64_t record_ack_offset(struct record *record, enum output_stream stream, boo
 
 /* Sets the outcome and wakes all waiters. */
 void record_finish(struct record *record, const struct process_end *end, uint64_t ended_ms);
+
+/* Tells the readers that their stream ends with the daemon. The process goes on, so the journal has
+ * no end of it, even if the record is written again. */
+void record_leave(struct record *record, const struct process_end *end);
 
 /* Counts a restart, whose output begins at these offsets. */
 void record_add_restart(struct record *record, const uint64_t base[static PROCESS_STREAMS]);

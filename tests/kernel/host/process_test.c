@@ -529,7 +529,9 @@ static uint32_t restarts_of(struct sandbox *sandbox, const char *id)
 
     record_get(record, &info);
     record_unref(record);
-    return info.is_over ? UINT32_MAX : info.restarts;
+    CHECK(!info.is_over, "(after %u restarts it ended, outcome %d, code %d: %s)", info.restarts,
+          (int)info.end.outcome, info.end.exit_code, info.end.reason);
+    return info.restarts;
 }
 
 static void check_runs(struct sandbox *sandbox, const char *id, uint32_t runs)

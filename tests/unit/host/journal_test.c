@@ -164,6 +164,24 @@ static void an_end_comes_back_with_its_output(void)
     record_unref(record);
 }
 
+/* A restart of the service may be in progress when the daemon stops, and writes the record then. */
+static void a_process_that_outlives_its_daemon_has_no_end(void)
+{
+    const struct process_spec spec = { .args = (char *[]){ "server", NULL } };
+    const struct process_end end = { .outcome = OUTCOME_LOST, .exit_code = 125 };
+    struct record *record = make_record(2, &spec);
+    struct journal *journal = open_journal();
+    cleanup_with(list_done) struct list list = { .count = 0 };
+
+    record_leave(record, &end);
+    CHECK(record_is_over(record), "(its readers are told)");
+    CHECK(journal_put(journal, &(struct journal_entry){ "sb-4", record }, 1, &err) == 0);
+    list = load(journal, "sb-4");
+    CHECK(list.count == 1 && !list.records[0]->is_over && list.records[0]->ended_ms == 0);
+    journal_close(journal);
+    record_unref(record);
+}
+
 /* The daemon starts without the processes. */
 static void a_damaged_journal_is_put_aside(void)
 {
@@ -200,6 +218,7 @@ static void all(void)
     (void)snprintf(path, sizeof(path), "%s/processes.db", dir);
     RUN(a_running_process_comes_back);
     RUN(an_end_comes_back_with_its_output);
+    RUN(a_process_that_outlives_its_daemon_has_no_end);
     RUN(a_damaged_journal_is_put_aside);
     remove_all();
 }
