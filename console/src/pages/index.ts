@@ -37,4 +37,6 @@ export const pages: Page[] = [
 
 export const tabs: Tab[] = [
   { id: "summary", label: "Summary", load: () => import("./sandbox/summary") },
+  { id: "terminals", label: "Terminals", load: () => import("./sandbox/terminals/terminals") },
+  { id: "processes", label: "Processes", load: () => import("./sandbox/processes/processes") },
 ];

@@ -1,0 +1,134 @@
+// A terminal emulator that a hostile program cannot use against its viewer: no clipboard, no links, no reports about
+// the window.
+import { FitAddon } from "@xterm/addon-fit";
+import { Terminal, type ITheme } from "@xterm/xterm";
+
+import { policyDocument } from "./document";
+import { cleanPaste } from "./paste";
+import { cleanTitle } from "./title";
+
+export interface ScreenEvents {
+  typed(data: string): void;
+  titled(title: string): void;
+  resized(rows: number, columns: number): void;
+  // Text from the clipboard, before it is cleaned. The screen pastes it if that resolves to true.
+  pasting(text: string, isBracketed: boolean): Promise<boolean>;
+  // Shift+Escape: Tab is a key of the program, so the keyboard needs another way out.
+  left(): void;
+}
+
+export interface ScreenOptions {
+  label: string;
+  readOnly: boolean;
+  theme: ITheme;
+  font: string;
+  fontSize: number;
+}
+
+const SCROLLBACK = 10_000;
+const FIT_DELAY_MS = 80;
+
+// OSC 8: links that name one address and lead to another. OSC 52: the clipboard. OSC 7, 9, 133, 633, 777, 1337:
+// directories, notifications and commands of other terminals.
+const REFUSED_OSC = [7, 8, 9, 52, 133, 633, 777, 1337];
+
+function ownKey(event: KeyboardEvent, terminal: Terminal, events: ScreenEvents): boolean {
+  if (event.shiftKey && event.key === "Escape") {
+    if (event.type === "keydown") events.left();
+    return false;
+  }
+  const isChord = event.ctrlKey && event.shiftKey && !event.altKey;
+  if (!isChord) return true;
+  if (event.code === "KeyC") {
+    if (event.type === "keydown" && terminal.hasSelection())
+      void navigator.clipboard?.writeText(terminal.getSelection()).catch(() => undefined);
+    event.preventDefault();
+    return false;
+  }
+  return event.code !== "KeyV"; // the browser's own paste follows
+}
+
+export class Screen {
+  readonly terminal: Terminal;
+  private readonly fit = new FitAddon();
+  private observer?: ResizeObserver;
+  private fitTimer = 0;
+
+  constructor(private readonly options: ScreenOptions, private readonly events: ScreenEvents) {
+    this.terminal = new Terminal({
+      allowProposedApi: false,
+      cursorBlink: false,
+      disableStdin: options.readOnly,
+      documentOverride: policyDocument,
+      fontFamily: options.font,
+      fontSize: options.fontSize,
+      linkHandler: { activate: () => undefined },
+      logLevel: "off",
+      minimumContrastRatio: 4.5,
+      scrollback: SCROLLBACK,
+      theme: options.theme,
+      windowOptions: {},
+    });
+    this.terminal.loadAddon(this.fit);
+    for (const code of REFUSED_OSC) this.terminal.parser.registerOscHandler(code, () => true);
+    this.terminal.attachCustomKeyEventHandler((event) => ownKey(event, this.terminal, events));
+    this.terminal.onData((data) => events.typed(data));
+    this.terminal.onBinary((data) => events.typed(data));
+    this.terminal.onTitleChange((title) => events.titled(cleanTitle(title)));
+  }
+
+  open(element: HTMLElement) {
+    this.terminal.open(element);
+    this.terminal.textarea?.setAttribute("aria-label", this.options.label);
+    element.addEventListener("paste", (event) => void this.paste(event), { capture: true });
+    this.observer = new ResizeObserver(() => this.fitSoon());
+    this.observer.observe(element);
+    this.fitNow();
+  }
+
+  private async paste(event: ClipboardEvent) {
+    const text = event.clipboardData?.getData("text/plain") ?? "";
+    event.preventDefault();
+    event.stopPropagation();
+    if (this.options.readOnly || text === "") return;
+    if (await this.events.pasting(text, this.terminal.modes.bracketedPasteMode))
+      this.terminal.paste(cleanPaste(text));
+    this.terminal.focus();
+  }
+
+  private fitSoon() {
+    clearTimeout(this.fitTimer);
+    this.fitTimer = window.setTimeout(() => this.fitNow(), FIT_DELAY_MS);
+  }
+
+  // Adapts the size to the element, unless that is hidden.
+  fitNow() {
+    const size = this.fit.proposeDimensions();
+    if (!size || !Number.isFinite(size.rows) || !Number.isFinite(size.cols)) return;
+    const rows = Math.max(2, Math.min(500, size.rows));
+    const columns = Math.max(10, Math.min(1000, size.cols));
+    if (rows === this.terminal.rows && columns === this.terminal.cols) return;
+    this.terminal.resize(columns, rows);
+    this.events.resized(rows, columns);
+  }
+
+  // Resolves when the bytes are on the screen, which is the flow control of its writer.
+  write(bytes: Uint8Array): Promise<void> {
+    return new Promise((resolve) => this.terminal.write(bytes, resolve));
+  }
+
+  // Writes a line of the console itself.
+  note(text: string) {
+    this.terminal.write(`\x1b[0m\r\n\x1b[2m\u2014 ${text} \u2014\x1b[0m\r\n`);
+  }
+
+  paint(theme: ITheme) {
+    this.terminal.options.theme = theme;
+  }
+
+  close() {
+    clearTimeout(this.fitTimer);
+    this.observer?.disconnect();
+    this.terminal.dispose();
+  }
+}
