@@ -195,6 +195,7 @@ static bool holt_method_name(size_t index, char *ret, size_t size)
 const struct frontend_ops holt_frontend = {
     .name = "holt.v1",
     .owns = holt_owns,
+    .has_sessions = true,
     .begin = holt_begin,
     .receive = holt_receive,
     .answer = holt_answer,

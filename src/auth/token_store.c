@@ -173,6 +173,15 @@ void token_store_add_main(struct token_store *store, const char *token)
     store->has_main = true;
 }
 
+void token_store_main_mark(struct token_store *store, char ret[TOKEN_MAIN_MARK_SIZE])
+{
+    unsigned char digest[TOKEN_HASH_BYTES];
+
+    lock_scope(&store->lock);
+    (void)SHA256(store->main_hash, sizeof(store->main_hash), digest);
+    hex_encode(digest, (TOKEN_MAIN_MARK_SIZE - 1) / 2, ret);
+}
+
 /* --- finding the caller ----------------------------------------------------------------------- */
 
 static void caller_set(const struct token_info *info, struct caller *ret)

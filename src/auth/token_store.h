@@ -53,6 +53,11 @@ void token_store_match_key(struct token_store *store, const char *key, struct ca
  * it expired. "" stands for the unix socket and the main token, which are always valid. */
 bool token_store_is_valid(struct token_store *store, const char *id);
 
+/* Writes digits that stand for the main token, from which it cannot be recovered; they change with
+ * it. ret holds TOKEN_MAIN_MARK_SIZE. */
+enum { TOKEN_MAIN_MARK_SIZE = 32 + 1 };
+void token_store_main_mark(struct token_store *store, char ret[TOKEN_MAIN_MARK_SIZE]);
+
 /* Derives the port token of a sandbox from a new token: it opens the ports of this sandbox and
  * nothing else, as long as the token is valid, and the token cannot be recovered from it. */
 void token_port_derive(const struct token_info *info, const char *secret, const char *sandbox_id,

@@ -18,6 +18,8 @@
     row(LOCK_UPGRADED, "http/upgraded.c", "the connections that left HTTP")                           \
     row(LOCK_CONNECTION_LIMITS, "http/limits.c", "the connections, their deadlines and limits")    \
     row(LOCK_TLS_FRONT, "http/tls/front.c", "the TLS connections that the server has")             \
+    row(LOCK_CONSOLE, "console/frontend.c", "the failed logins and tickets of the console")        \
+    row(LOCK_SESSIONS, "auth/session_store.c", "the sessions and login codes of the console")     \
     row(LOCK_TOKEN_CHANGE, "auth/token_store.c", "a change of the token list and its file")        \
     row(LOCK_TOKENS, "auth/token_store.c", "the token list")                                       \
     row(LOCK_BUILD, "builder/build.c", "the state and log of one build")                           \

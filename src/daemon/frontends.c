@@ -8,6 +8,7 @@
 #include "auth/token_store.h"
 #include "base/err.h"
 #include "base/xalloc.h"
+#include "console/frontend.h"
 #include "host/core/config.h"
 #include "host/core/host.h"
 #include "http/frontend.h"
@@ -20,12 +21,13 @@
 #include "mcp/session.h"
 #endif
 
-enum { FRONTENDS_MAX = 4 };
+enum { FRONTENDS_MAX = 5 };
 
 struct frontends {
     struct host *host;
     struct token_store *tokens;
     struct api api;
+    struct console *console;
 #if HOLT_E2B
     struct e2b *e2b;
 #endif
@@ -41,12 +43,27 @@ static void frontend_add(struct frontends *frontends, const struct frontend_ops 
     frontends->list[frontends->count++] = (struct frontend){ .ops = ops, .context = context };
 }
 
+static int console_start(struct frontends *frontends, const struct config *config, struct err *err)
+{
+    const struct console_options options = {
+        .host = frontends->host,
+        .tokens = frontends->tokens,
+        .is_on = config->console,
+        .dir = config->console_dir,
+        .session_ttl = config->console_ttl,
+    };
+
+    return console_open(&options, &frontends->console, err);
+}
+
 /* E2B comes first: it recognises its requests by their headers, at any path. */
 static int frontends_fill(struct frontends *frontends, const struct config *config, struct err *err)
 {
     int r = token_store_open(config->state, &frontends->tokens, err);
 
     frontends->api = (struct api){ .host = frontends->host, .tokens = frontends->tokens };
+    if (r < 0)
+        return r;
 #if HOLT_E2B
     if (r == 0)
         r = e2b_open(frontends->host, config->state, &frontends->e2b, err);
@@ -59,6 +76,10 @@ static int frontends_fill(struct frontends *frontends, const struct config *conf
     frontends->mcp = mcp_sessions_new(frontends->host);
     frontend_add(frontends, &mcp_frontend, frontends->mcp);
 #endif
+    r = console_start(frontends, config, err);
+    if (r < 0)
+        return r;
+    frontend_add(frontends, &console_frontend, frontends->console);
     frontend_add(frontends, &pages_frontend, frontends->host);
     frontend_add(frontends, &holt_frontend, &frontends->api);
     return r;
@@ -97,6 +118,7 @@ int frontends_serve(struct frontends *frontends, const struct config *config,
         .tls_cert = config->tls_cert,
         .tls_key = config->tls_key,
         .tokens = frontends->tokens,
+        .sessions = console_sessions(frontends->console),
         .socket_owners = config->socket_owners,
         .frontends = frontends->list,
         .frontend_count = frontends->count,
@@ -117,6 +139,7 @@ void frontends_close(struct frontends *frontends)
 #if HOLT_E2B
     e2b_close(frontends->e2b);
 #endif
+    console_close(frontends->console);
     token_store_close(frontends->tokens);
     free(frontends);
 }

@@ -16,6 +16,7 @@
 #include "http/frontend.h"
 #include "http/limits.h"
 #include "http/reply.h"
+#include "http/session.h"
 #include "wire/envelope.h"
 
 enum {
@@ -52,9 +53,10 @@ bool exchange_is_stopped(const struct exchange *exchange, struct err *err)
 {
     if (exchange->listener->check_open(exchange->listener->context, err) < 0)
         return true;
-    if (token_store_is_valid(exchange->listener->tokens, exchange->caller.token))
+    if (credential_is_valid(exchange->listener, credential_of(&exchange->caller)))
         return false;
-    (void)err_set(err, ERR_UNAUTHENTICATED, "the token was removed or has expired");
+    (void)err_set(err, ERR_UNAUTHENTICATED, "the %s was removed or has expired",
+                  exchange->caller.session[0] ? "session" : "token");
     return true;
 }
 
@@ -82,11 +84,12 @@ const struct refusal *exchange_check_origin(const struct exchange *exchange, con
                                             bool allows_any_origin)
 {
     const struct origin_rules *rules = &exchange->listener->origin_rules;
+    const char *origin = exchange_header(exchange, MHD_HTTP_HEADER_ORIGIN);
 
     if (!origin_rules_allow_host(rules, host))
         return &refuse_host;
-    if (!allows_any_origin &&
-        !origin_rules_allow_origin(rules, exchange_header(exchange, MHD_HTTP_HEADER_ORIGIN)))
+    if (!allows_any_origin && !origin_rules_allow_origin(rules, origin) &&
+        !origin_is_same(origin, host, exchange->listener->is_tls))
         return &refuse_origin;
     return NULL;
 }
@@ -104,12 +107,16 @@ static const struct refusal *access_check(struct exchange *exchange, bool is_pub
         peer_find(listener->peers, exchange->connection_fd, &exchange->caller);
     else if (is_public)
         exchange->caller = caller_root;
+    else if (session_is_used(exchange))
+        session_find(exchange, &exchange->caller);
     else
         token_store_match(listener->tokens,
                           exchange_header(exchange, MHD_HTTP_HEADER_AUTHORIZATION),
                           &exchange->caller);
     if (exchange->caller.role != ROLE_NONE)
         return NULL;
+    if (session_is_used(exchange))
+        return &refuse_session;
     return exchange_header(exchange, MHD_HTTP_HEADER_AUTHORIZATION) ? &refuse_wrong_token
                                                                     : &refuse_token;
 }
@@ -163,7 +170,7 @@ static enum MHD_Result frontend_begin(struct exchange *exchange)
     const struct frontend_ops *ops = exchange->frontend->ops;
     enum MHD_Result result = ops->begin ? ops->begin(exchange) : MHD_YES;
 
-    client_connection_set_token(exchange->client, exchange->caller.token);
+    client_connection_set_token(exchange->client, credential_of(&exchange->caller));
     return result;
 }
 

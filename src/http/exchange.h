@@ -16,6 +16,7 @@ struct envelope;
 struct frontend;
 struct peer_rules;
 struct refusal;
+struct session_store;
 struct upgraded_connections;
 
 enum {
@@ -30,6 +31,7 @@ struct listener {
     struct origin_rules origin_rules;
     const char *tcp_address; /* ADDR:PORT of the TCP listener; "": there is none */
     struct token_store *tokens;
+    struct session_store *sessions; /* logins to the console; NULL: none */
     const struct peer_rules *peers; /* NULL: all peers of the unix socket are root */
     struct upgraded_connections *upgraded;
     struct frontend *frontends; /* in order of precedence */

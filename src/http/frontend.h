@@ -21,6 +21,9 @@ struct frontend_ops {
     /* Whether the request needs no token. NULL: every request needs one on TCP. */
     bool (*is_public)(const struct exchange *exchange);
 
+    /* Whether a login to the console gives access, besides a token. */
+    bool has_sessions;
+
     /* The header is complete and access was granted. May answer at once. NULL: nothing to do. */
     enum MHD_Result (*begin)(struct exchange *exchange);
 

@@ -82,3 +82,11 @@ bool origin_rules_allow_origin(const struct origin_rules *origin_rules, const ch
 {
     return !origin || is_listed(origin_rules->origins, origin);
 }
+
+bool origin_is_same(const char *origin, const char *host, bool is_tls)
+{
+    const char *scheme = is_tls ? "https://" : "http://";
+
+    return origin && host && strncmp(origin, scheme, strlen(scheme)) == 0 &&
+           strcasecmp(origin + strlen(scheme), host) == 0;
+}

@@ -21,5 +21,9 @@ bool origin_rules_allow_host(const struct origin_rules *origin_rules, const char
  * that in `listen` if it is a name, or localhost. */
 void origin_rules_name(const struct origin_rules *origin_rules, char *ret, size_t size);
 
+/* Whether an Origin header is that of a page which this daemon served itself, under the host name
+ * and port of the request. */
+bool origin_is_same(const char *origin, const char *host, bool is_tls);
+
 /* Whether an Origin header (NULL: absent; only browsers send it) is accepted. */
 bool origin_rules_allow_origin(const struct origin_rules *origin_rules, const char *origin);

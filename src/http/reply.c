@@ -49,6 +49,14 @@ const struct refusal refuse_wrong_token = {
     "Bearer realm=\"holt\", error=\"invalid_token\", " TOKEN_HINT,
     true,
 };
+const struct refusal refuse_session = {
+    401,
+    ERR_UNAUTHENTICATED,
+    "not logged in: the session has ended, or its cookie and X-Holt-Session do not belong together",
+    "WWW-Authenticate",
+    "Bearer realm=\"holt\", " TOKEN_HINT,
+    true,
+};
 const struct refusal refuse_path = {
     404, ERR_UNSUPPORTED, "no such method", NULL, NULL, false,
 };

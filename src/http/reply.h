@@ -21,7 +21,8 @@ struct refusal {
 };
 
 extern const struct refusal refuse_framing, refuse_header, refuse_host, refuse_origin, refuse_token,
-    refuse_wrong_token, refuse_path, refuse_verb, refuse_unary_type, refuse_stream_type;
+    refuse_wrong_token, refuse_session, refuse_path, refuse_verb, refuse_unary_type,
+    refuse_stream_type;
 
 /* Makes a response of the buffer's bytes, which it takes without copying them. NULL: out of memory.
  */

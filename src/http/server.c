@@ -26,6 +26,7 @@
 #include "http/frontend.h"
 #include "http/limits.h"
 #include "http/listen.h"
+#include "http/session.h"
 #include "http/tls/certificate.h"
 #include "http/tls/front.h"
 #include "http/upgraded.h"
@@ -136,6 +137,7 @@ static void server_init(struct server *server, const struct http_server *http,
         .origin_rules = { .listen = http->listen, .hosts = http->hosts, .origins = http->origins },
         .tcp_address = http->tcp_address,
         .tokens = options->tokens,
+        .sessions = options->sessions,
         .upgraded = &server->upgraded,
         .frontends = options->frontends,
         .frontend_count = options->frontend_count,
@@ -181,7 +183,7 @@ static int front_start(struct server *server, int fd, unsigned most, unsigned pe
 
 static bool token_is_valid(void *context, const char *id)
 {
-    return token_store_is_valid(context, id);
+    return credential_is_valid(context, id);
 }
 
 /* The socket belongs to the server from here on. */
@@ -203,7 +205,7 @@ static int server_start(struct server *server, int fd, struct err *err)
         .crowd = most,
         .share = is_local ? 0 : per_client,
         .is_token_valid = token_is_valid,
-        .context = server->listener.tokens,
+        .context = &server->listener,
     };
     int r = connection_limits_start(&rules, &server->limits, err);
 

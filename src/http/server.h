@@ -7,6 +7,7 @@
 struct err;
 struct frontend;
 struct http_server;
+struct session_store;
 struct token_store;
 
 struct http_options {
@@ -18,8 +19,9 @@ struct http_options {
     const char *tls_cert; /* "": no TLS */
     const char *tls_key;
     struct token_store *tokens;
-    const char *socket_owners;  /* of the configuration, see auth/peer.h */
-    struct frontend *frontends; /* in order of precedence; must outlive the server */
+    struct session_store *sessions; /* NULL: none */
+    const char *socket_owners;      /* of the configuration, see auth/peer.h */
+    struct frontend *frontends;     /* in order of precedence; must outlive the server */
     size_t frontend_count;
 
     /* Fails with ShuttingDown once the daemon stops. */

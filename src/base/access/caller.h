@@ -29,6 +29,7 @@ struct caller {
     enum role role;
     char owner[OWNER_NAME_MAX + 1];
     char token[CALLER_TOKEN_MAX + 1];     /* id; "" for the unix socket and the main token */
+    char session[CALLER_TOKEN_MAX + 1];   /* id of the console's session; "": none */
     struct label scope[CALLER_SCOPE_MAX]; /* of what it sees and creates */
     size_t scope_count;
 };

@@ -62,6 +62,11 @@ enum kind {
     ROW(tls_cert, "tls.cert", "tls-cert", KIND_FILE, "FILE", "",                                   \
         "certificate (PEM) of the API on TCP; empty: no TLS")                                      \
     ROW(tls_key, "tls.key", "tls-key", KIND_FILE, "FILE", "", "private key (PEM) of tls.cert")     \
+    ROW(console, "console", "console", KIND_BOOL, "BOOL", "yes", "serve the web console at /")     \
+    ROW(console_dir, "console.dir", "console-dir", KIND_FILE, "DIR", "",                           \
+        "files of the web console; empty: where they are built or installed")                      \
+    ROW(console_ttl, "console.ttl", "console-ttl", KIND_DURATION, "TIME", "168h",                  \
+        "how long a login to the web console lasts")                                               \
     ROW(runtime, "runtime", "runtime", KIND_NAME, "NAME", "native", "default runtime")             \
     ROW(template, "template", "template", KIND_NAME, "NAME", "host", "default template")           \
     ROW(storage, "storage", "storage", KIND_STORAGE, "KIND", "auto",                               \

@@ -32,6 +32,9 @@ struct config {
     char *snapshots_prefix; /* of the names of turns */
     char *ports_listen;     /* address that forwards of ports listen on */
     char *ports_advertise;  /* address given to clients instead; "": the same */
+    char *console_dir;      /* directory of the console's files; "": beside the program */
+    uint32_t console;       /* 0 or 1 */
+    uint64_t console_ttl;   /* milliseconds that a login lasts */
     uint32_t pool_size;
     uint32_t sandboxes_max;
     uint32_t snapshots_max; /* turns kept of a sandbox that sets no limit; 0: all */

@@ -72,6 +72,8 @@ static const struct {
     [EVENT_TOOL_EXECUTED] = { "tool.executed", NULL },
     [EVENT_TOKEN_CREATED] = { "token.created", "token-create" },
     [EVENT_TOKEN_REMOVED] = { "token.removed", "token-remove" },
+    [EVENT_CONSOLE_LOGIN] = { "console.login", "console-login" },
+    [EVENT_CONSOLE_ENDED] = { "console.ended", "console-end" },
     [EVENT_VOLUME_CREATED] = { "volume.created", "volume-create" },
     [EVENT_VOLUME_REMOVED] = { "volume.removed", "volume-remove" },
     [EVENT_VOLUME_SHARED] = { "volume.shared", "volume-share" },
@@ -144,6 +146,8 @@ static json_t *audit_details(const struct subject *subject, const json_t *fields
         (void)json_object_set_new(details, "by", json_string(caller->owner));
     if (caller && caller->token[0])
         (void)json_object_set_new(details, "byToken", json_string(caller->token));
+    if (caller && caller->session[0])
+        (void)json_object_set_new(details, "bySession", json_string(caller->session));
     return details;
 }
 

@@ -1,0 +1,112 @@
+/* Logins to the web console. A session is two secrets of 256 bits: the cookie, which a browser
+ * sends to every port of a host name, and the key, which the console's page sends in a header of
+ * its own. Only both together give access, with the rights of the token (or of the user of the unix
+ * socket) that made the session. It ends by its time, by a logout or a revocation, and with that
+ * token. Hashes of the secrets are kept by a storage that the daemon provides. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/access/session.h"
+
+struct err;
+struct session_store;
+struct token_store;
+
+enum {
+    SESSIONS_MAX = 4096,
+    SESSIONS_OF_OWNER_MAX = 64, /* one more ends the oldest */
+    SESSION_SECRET_SIZE = 64 + 1,
+    LOGIN_CODES_MAX = 256,
+    LOGIN_CODES_OF_OWNER_MAX = 16,
+    LOGIN_CODE_MS = 60 * 1000,
+};
+
+/* Keeps the sessions across restarts. */
+struct session_storage {
+    int (*put)(void *context, const struct session_row *row, struct err *err);
+    int (*remove)(void *context, const char *id, struct err *err);
+    void *context;
+};
+
+/* On whose behalf a login is made. */
+struct login {
+    struct caller caller;
+    bool is_main; /* with the main token, and not over the unix socket */
+};
+
+struct session_info {
+    char id[SESSION_ID_LEN + 1];
+    struct login login;
+    char address[SESSION_ADDRESS_MAX + 1];
+    char agent[SESSION_AGENT_MAX + 1];
+    uint64_t created_ms; /* since 1970 */
+    uint64_t expires_ms;
+    uint64_t used_ms; /* last; 0: not since the daemon was started */
+};
+
+/* Makes a store without sessions; tokens must outlive it. A session lives ttl_ms at most. */
+struct session_store *session_store_new(struct token_store *tokens,
+                                        const struct session_storage *storage, uint64_t ttl_ms);
+
+/* Adds a session of an earlier daemon. Returns false if the row is not a session that can still be
+ * used: the storage may forget it. */
+bool session_store_load(struct session_store *store, const struct session_row *row);
+
+/* Accepts NULL. */
+void session_store_free(struct session_store *store);
+
+struct session_spec {
+    struct login login;
+    const char *address; /* of the browser */
+    const char *agent;   /* its User-Agent; NULL: none */
+};
+
+struct session_secrets {
+    char cookie[SESSION_SECRET_SIZE];
+    char key[SESSION_SECRET_SIZE];
+};
+
+/* Creates and stores a session. The secrets themselves are not stored. */
+int session_store_create(struct session_store *store, const struct session_spec *spec,
+                         struct session_info *ret, struct session_secrets *ret_secrets,
+                         struct err *err);
+
+/* Finds the caller of a session by both of its secrets; ROLE_NONE if they do not belong to one
+ * session that is valid. */
+void session_store_match(struct session_store *store, const char *cookie, const char *key,
+                         struct caller *ret);
+
+/* Finds the caller of a session by its cookie alone. This is no authentication: a caller must have
+ * another secret of the same session, such as a ticket, before it acts. */
+void session_store_match_cookie(struct session_store *store, const char *cookie,
+                                struct caller *ret);
+
+/* Returns whether the session of this id is valid, and so is the token that made it. */
+bool session_store_is_valid(struct session_store *store, const char *id);
+
+/* Reads a valid session. Returns false if there is none. */
+bool session_store_get(struct session_store *store, const char *id, struct session_info *ret);
+
+/* Lists the sessions that the caller may see, oldest first: an admin all, others those of their
+ * owner. The caller frees the array. */
+void session_store_list(struct session_store *store, const struct caller *caller,
+                        struct session_info **ret, size_t *ret_count);
+
+/* Ends a session that the caller may see, and returns its last state. */
+int session_store_remove(struct session_store *store, const struct caller *caller, const char *id,
+                         struct session_info *ret, struct err *err);
+
+/* Makes a code that one login may use once, within LOGIN_CODE_MS. Codes do not survive a restart.
+ */
+int session_store_create_code(struct session_store *store, const struct login *login,
+                              char ret_code[SESSION_SECRET_SIZE], uint64_t *ret_expires_ms,
+                              struct err *err);
+
+/* Takes a code. Returns false if it is unknown, used or too old, or if its token is not valid. */
+bool session_store_take_code(struct session_store *store, const char *code, struct login *ret);
+
+/* Finds on whose behalf a token logs in. Returns false if there is no such token. */
+bool session_store_match_token(struct session_store *store, const char *token, struct login *ret);
