@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "api/frontend.h"
+#include "api/mux/frontend.h"
 #include "api/pages.h"
 #include "auth/token_store.h"
 #include "base/err.h"
@@ -21,7 +22,7 @@
 #include "mcp/session.h"
 #endif
 
-enum { FRONTENDS_MAX = 5 };
+enum { FRONTENDS_MAX = 6 };
 
 struct frontends {
     struct host *host;
@@ -81,6 +82,7 @@ static int frontends_fill(struct frontends *frontends, const struct config *conf
         return r;
     frontend_add(frontends, &console_frontend, frontends->console);
     frontend_add(frontends, &pages_frontend, frontends->host);
+    frontend_add(frontends, &mux_frontend, NULL);
     frontend_add(frontends, &holt_frontend, &frontends->api);
     return r;
 }

@@ -14,6 +14,7 @@
 #include "http/exchange_internal.h"
 #include "http/framing.h"
 #include "http/frontend.h"
+#include "http/inner.h"
 #include "http/limits.h"
 #include "http/reply.h"
 #include "http/session.h"
@@ -94,31 +95,39 @@ const struct refusal *exchange_check_origin(const struct exchange *exchange, con
     return NULL;
 }
 
+const struct refusal *exchange_find_caller(struct exchange *exchange)
+{
+    const struct listener *listener = exchange->listener;
+    const struct caller *inner = inner_caller(exchange->connection);
+    const char *header = exchange_header(exchange, MHD_HTTP_HEADER_AUTHORIZATION);
+
+    if (inner)
+        exchange->caller = *inner;
+    else if (listener->is_local)
+        peer_find(listener->peers, exchange->connection_fd, &exchange->caller);
+    else if (session_is_used(exchange))
+        session_find(exchange, &exchange->caller);
+    else
+        token_store_match(listener->tokens, header, &exchange->caller);
+    if (exchange->caller.role != ROLE_NONE)
+        return NULL;
+    if (session_is_used(exchange))
+        return &refuse_session;
+    return header ? &refuse_wrong_token : &refuse_token;
+}
+
 /* The same refusal for every path, so that it tells an unauthenticated client nothing. */
 static const struct refusal *access_check(struct exchange *exchange, bool is_public)
 {
-    const struct listener *listener = exchange->listener;
     const struct refusal *refusal =
         exchange_check_origin(exchange, exchange_header(exchange, MHD_HTTP_HEADER_HOST), false);
 
     if (refusal)
         return refusal;
-    if (listener->is_local)
-        peer_find(listener->peers, exchange->connection_fd, &exchange->caller);
-    else if (is_public)
-        exchange->caller = caller_root;
-    else if (session_is_used(exchange))
-        session_find(exchange, &exchange->caller);
-    else
-        token_store_match(listener->tokens,
-                          exchange_header(exchange, MHD_HTTP_HEADER_AUTHORIZATION),
-                          &exchange->caller);
-    if (exchange->caller.role != ROLE_NONE)
-        return NULL;
-    if (session_is_used(exchange))
-        return &refuse_session;
-    return exchange_header(exchange, MHD_HTTP_HEADER_AUTHORIZATION) ? &refuse_wrong_token
-                                                                    : &refuse_token;
+    if (!is_public || exchange->listener->is_local)
+        return exchange_find_caller(exchange);
+    exchange->caller = caller_root;
+    return NULL;
 }
 
 struct exchange *exchange_new(const struct listener *listener, const char *target)

@@ -36,6 +36,7 @@ struct listener {
     struct upgraded_connections *upgraded;
     struct frontend *frontends; /* in order of precedence */
     size_t frontend_count;
+    unsigned inner_max; /* connections of the server to itself, see http/inner.h */
 
     /* Fails with ShuttingDown once the daemon stops. */
     int (*check_open)(void *context, struct err *err);
@@ -87,6 +88,10 @@ void exchange_explain_cancel(const struct exchange *exchange, struct err *err);
  * addressed to. A web page that sends it must be configured, unless any origin may. */
 const struct refusal *exchange_check_origin(const struct exchange *exchange, const char *host,
                                             bool allows_any_origin);
+
+/* Finds the caller: by its token or session, on the unix socket by the peer, on an inner connection
+ * as it was given. Returns why the request is refused if there is none, else NULL. */
+const struct refusal *exchange_find_caller(struct exchange *exchange);
 
 /* Whether a front end other than this one owns the path. */
 bool exchange_is_owned_by_other(const struct exchange *exchange, const struct frontend *frontend);

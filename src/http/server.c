@@ -24,6 +24,7 @@
 #include "http/exchange_internal.h"
 #include "http/framing.h"
 #include "http/frontend.h"
+#include "http/inner.h"
 #include "http/limits.h"
 #include "http/listen.h"
 #include "http/session.h"
@@ -109,7 +110,7 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
         *slot = connection_limits_add(
             server->limits,
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
-            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
+            inner_client_address(connection));
     } else {
         connection_limits_remove(server->limits, *slot);
         *slot = NULL;
@@ -209,6 +210,7 @@ static int server_start(struct server *server, int fd, struct err *err)
     };
     int r = connection_limits_start(&rules, &server->limits, err);
 
+    server->listener.inner_max = most / 2;
     if (r < 0) {
         (void)fd_close(fd);
         return r;
