@@ -33,10 +33,20 @@ export interface Tab {
 export const pages: Page[] = [
   { path: "/", title: "Overview", icon: "overview", load: () => import("./overview/overview") },
   { path: "/sandboxes/:id/*", title: "Sandbox", load: () => import("./sandbox/sandbox") },
+  { path: "/events", title: "Events", icon: "event", load: () => import("./events/events") },
+  { path: "/templates", title: "Templates", icon: "template", load: () => import("./templates/templates") },
+  { path: "/volumes", title: "Volumes", icon: "volume", load: () => import("./volumes/volumes") },
+  { path: "/access/*", title: "Access", icon: "token", load: () => import("./access/access") },
+  { path: "/owners", title: "Owners", icon: "people", needs: "admin", load: () => import("./owners/owners") },
+  { path: "/audit", title: "Audit", icon: "audit", load: () => import("./audit/audit") },
 ];
 
 export const tabs: Tab[] = [
   { id: "summary", label: "Summary", load: () => import("./sandbox/summary") },
   { id: "terminals", label: "Terminals", load: () => import("./sandbox/terminals/terminals") },
   { id: "processes", label: "Processes", load: () => import("./sandbox/processes/processes") },
+  { id: "services", label: "Services", load: () => import("./services/services") },
+  { id: "usage", label: "Usage", load: () => import("./usage/usage") },
+  { id: "events", label: "Events", load: () => import("./events/tab") },
+  { id: "settings", label: "Settings", load: () => import("./settings/settings") },
 ];
