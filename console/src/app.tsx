@@ -6,10 +6,12 @@ import { pages, type Page } from "./pages";
 import { hasCode, LoginPage } from "./pages/login/login";
 import { match, segments } from "./router";
 import { Button } from "./ui/button";
+import { CopyHost } from "./ui/cli";
 import { ConfirmHost } from "./ui/confirm";
 import { Icon, type IconName } from "./ui/icons";
 import { Lazy } from "./ui/lazy";
 import { Empty, Foreign, Loading } from "./ui/parts";
+import { openHelp, Shortcuts } from "./ui/shortcuts";
 import { Toasts } from "./ui/toast";
 
 function isAllowed(page: Page): boolean {
@@ -44,6 +46,7 @@ function Account() {
       </div>
       <Button kind="quiet" icon={themeIcon[current]} label={`Theme: ${current}`}
         onClick={() => (theme.value = nextTheme[current])} />
+      <Button kind="quiet" icon="keyboard" label="Keyboard shortcuts" onClick={openHelp} />
       <Button kind="quiet" icon="logout" label="Log out" onClick={() => logout()} />
     </div>
   );
@@ -91,6 +94,8 @@ export function App() {
       </main>
       <Toasts />
       <ConfirmHost />
+      <CopyHost />
+      <Shortcuts />
     </div>
   );
 }
