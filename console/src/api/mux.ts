@@ -1,5 +1,6 @@
 // All streams of this page over one WebSocket, /holt.v1/stream: JSON frames of numbered channels.
-// A channel has credit: the server sends no more bytes than were granted, and reading grants more.
+// Both sides of a channel have credit, in characters of frames with a message: a side sends such a frame
+// only while it has credit left. Reading grants more.
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { JsonValue } from "@bufbuild/protobuf";
 import { errorFromJson } from "@connectrpc/connect/protocol-connect";
@@ -7,11 +8,12 @@ import { lost } from "./connection";
 import * as session from "./session";
 
 const credit = 256 * 1024;
+const uploadCredit = 1024 * 1024; // of this side at the start, as the daemon counts it
 const idleMs = 10_000; // without a channel, then the socket closes
 const pingMs = 15_000;
 
 type EndFrame = { error?: JsonValue };
-type Frame = { id?: number; message?: JsonValue; end?: EndFrame; ready?: boolean; error?: JsonValue; pong?: number };
+type Frame = { id?: number; message?: JsonValue; end?: EndFrame; credit?: number; ready?: boolean; error?: JsonValue; pong?: number };
 
 class Channel {
   readonly #queue: { message: JsonValue; size: number }[] = [];
@@ -19,8 +21,10 @@ class Channel {
   #error: ConnectError | null = null;
   #wake: (() => void) | null = null;
   #eaten = 0;
+  #upload = uploadCredit;
+  #granted: (() => void) | null = null;
 
-  constructor(readonly id: number, private readonly write: (frame: object) => void) {}
+  constructor(readonly id: number, private readonly write: (frame: object) => number) {}
 
   receive(message: JsonValue, size: number): void {
     this.#queue.push({ message, size });
@@ -32,6 +36,21 @@ class Channel {
     this.#ended = true;
     this.#error = error;
     this.#wake?.();
+    this.#granted?.();
+  }
+
+  mayUpload(size: number): void {
+    this.#upload += size;
+    if (this.#upload > 0) this.#granted?.();
+  }
+
+  // Sends one of the messages that follow the first, when there is credit for it.
+  async upload(message: JsonValue): Promise<void> {
+    while (this.#upload <= 0 && !this.#ended) {
+      await new Promise<void>((resolve) => (this.#granted = resolve));
+      this.#granted = null;
+    }
+    if (!this.#ended) this.#upload -= this.write({ id: this.id, message });
   }
 
   get isEnded(): boolean {
@@ -122,7 +141,8 @@ function handle(frame: Frame, text: string): void {
   if (frame.id === undefined) return;
   const channel = channels.get(frame.id);
   if (!channel) return;
-  if (frame.message !== undefined) channel.receive(frame.message, text.length);
+  if (frame.message !== undefined) channel.receive(frame.message, characters(text));
+  if (frame.credit !== undefined) channel.mayUpload(frame.credit);
   if (frame.end) {
     const error = frame.end.error;
     channel.finish(error === undefined ? null : errorFromJson(error, undefined, unavailable("stream failed")));
@@ -139,13 +159,15 @@ function forget(channel: Channel): void {
   }, idleMs);
 }
 
-function write(frame: object): void {
-  if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(frame));
+// Code points, as the daemon counts them; the length of a string counts surrogates twice.
+function characters(text: string): number {
+  return /[\ud800-\udbff]/.test(text) ? [...text].length : text.length;
 }
 
-async function drain(socketNow: WebSocket): Promise<void> {
-  while (socketNow.readyState === WebSocket.OPEN && socketNow.bufferedAmount > 1 << 20)
-    await new Promise((resolve) => setTimeout(resolve, 10));
+function write(frame: object): number {
+  const text = JSON.stringify(frame);
+  if (socket?.readyState === WebSocket.OPEN) socket.send(text);
+  return characters(text);
 }
 
 export interface Call {
@@ -159,9 +181,9 @@ async function send(call: Call, channel: Channel): Promise<void> {
   let isFirst = true;
   for await (const message of call.input) {
     if (channel.isEnded) return;
-    write(isFirst ? { id: channel.id, call: call.name, message, credit } : { id: channel.id, message });
+    if (isFirst) write({ id: channel.id, call: call.name, message, credit });
+    else await channel.upload(message);
     isFirst = false;
-    if (socket) await drain(socket);
   }
   if (isFirst) write({ id: channel.id, call: call.name, credit });
   if (call.isStreamOfInputs && !channel.isEnded) write({ id: channel.id, end: true });

@@ -1,35 +1,86 @@
 // The page of one sandbox: header, tabs, and the tab that the address names.
-import { SandboxService, type Sandbox } from "@gen/sandbox_pb";
-import { useEffect, useState } from "preact/hooks";
+import type { Sandbox } from "@gen/sandbox_pb";
 import { tabs, type PageProps } from "..";
-import { epoch } from "../../api/connection";
-import { client } from "../../api/transport";
-import { href, segments } from "../../router";
+import { canWrite } from "../../api/session";
+import { dateTime, duration, millis, plain } from "../../lib/text";
+import { href, navigate, segments } from "../../router";
+import { actionNames, actions, isOffered, runAction } from "../../store/actions";
+import { useSandbox } from "../../store/sandbox";
+import { now } from "../../store/time";
+import { Button } from "../../ui/button";
+import { Copy } from "../../ui/copy";
+import { Icon } from "../../ui/icons";
 import { Lazy } from "../../ui/lazy";
-import { Foreign, Loading, Problem, State } from "../../ui/parts";
+import { Empty, Foreign, Labels, Loading, Problem, State } from "../../ui/parts";
 import { Tabs } from "../../ui/tabs";
+
+function Facts({ sandbox }: { sandbox: Sandbox }) {
+  const ends = sandbox.expireAction === "pause" ? "pauses" : sandbox.expireAction === "stop" ? "stops" : "is destroyed";
+  return (
+    <div class="sandbox-facts">
+      {sandbox.name && <span class="mono">{sandbox.id}</span>}
+      <span><span class="muted">template</span> <Foreign text={sandbox.template} /></span>
+      <span title={dateTime(sandbox.createdAt)}>
+        <span class="muted">created</span> {duration(now.value - millis(sandbox.createdAt))} ago
+      </span>
+      {sandbox.expiresAt && (
+        <span class="expiry" title={dateTime(sandbox.expiresAt)}>
+          <Icon name="clock" size={13} /> {ends} in {duration(millis(sandbox.expiresAt) - now.value)}
+        </span>
+      )}
+      <Labels labels={sandbox.labels} />
+    </div>
+  );
+}
+
+function Header({ sandbox, onChange }: { sandbox: Sandbox; onChange: () => void }) {
+  return (
+    <header class="sandbox-head">
+      <nav class="crumbs" aria-label="Path"><a href="#/">Sandboxes</a> <span aria-hidden="true">/</span></nav>
+      <div class="page-head">
+        <h1><Foreign text={sandbox.name || sandbox.id} /></h1>
+        <Copy text={sandbox.id} label="Copy the id" />
+        <State state={sandbox.state} />
+        <span class="grow" />
+        {canWrite.value && (
+          <div class="row" role="group" aria-label="Actions">
+            {actionNames.filter((each) => isOffered(each, sandbox)).map((each) => (
+              <Button key={each} icon={actions[each].icon} kind={each === "destroy" ? "danger" : "plain"}
+                onClick={async () => {
+                  const wasWanted = await runAction(each, [sandbox]);
+                  if (wasWanted) onChange();
+                }}>{actions[each].label}</Button>
+            ))}
+          </div>
+        )}
+      </div>
+      <Facts sandbox={sandbox} />
+      {sandbox.reason && <div class="problem warn"><Icon name="warning" /> {plain(sandbox.reason)}</div>}
+    </header>
+  );
+}
 
 export default function SandboxPage({ params }: PageProps) {
   const id = params["id"] ?? "";
-  const [sandbox, setSandbox] = useState<Sandbox | null>(null);
-  const [error, setError] = useState<unknown>(null);
-  useEffect(() => {
-    client(SandboxService).get({ sandboxId: id }).then((found) => setSandbox(found.sandbox ?? null), setError);
-  }, [id, epoch.value]);
-  if (error) return <Problem error={error} />;
+  const { sandbox, error, isGone, refresh } = useSandbox(id);
+  if (isGone || (error && sandbox)) {
+    return (
+      <Empty icon="box" title="This sandbox was destroyed">
+        <Button onClick={() => navigate("#/")}>Go to all sandboxes</Button>
+      </Empty>
+    );
+  }
+  if (error) return <><Problem error={error} /><a href="#/">Go to all sandboxes</a></>;
   if (!sandbox) return <Loading />;
   const tab = tabs.find((each) => each.id === segments.value[2]) ?? tabs[0]!;
   return (
-    <>
-      <header class="page-head">
-        <h1><Foreign text={sandbox.name || sandbox.id} /></h1>
-        <State state={sandbox.state} />
-      </header>
+    <div class="sandbox-page">
+      <Header sandbox={sandbox} onChange={refresh} />
       <Tabs label="Parts of the sandbox" current={tab.id}
         tabs={tabs.map((each) => ({ id: each.id, label: each.label, href: href("sandboxes", id, each.id) }))} />
       <div class="tab-body">
         <Lazy key={tab.id} load={tab.load} props={{ sandbox }} />
       </div>
-    </>
+    </div>
   );
 }

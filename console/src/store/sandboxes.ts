@@ -1,0 +1,151 @@
+// All sandboxes that the session sees, kept current by events. One list is fetched when the stream of
+// events (re)starts; then an event changes one entry, and changes are shown at most four times a second.
+import { signal } from "@preact/signals";
+import { EventService, type Event } from "@gen/event_pb";
+import { SandboxService, type Sandbox } from "@gen/sandbox_pb";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { useEffect } from "preact/hooks";
+import { follow } from "../api/follow";
+import { client } from "../api/transport";
+import { merged } from "../lib/merge";
+
+export const sandboxes = signal<ReadonlyMap<string, Sandbox>>(new Map());
+export const isLoaded = signal(false);
+export const listError = signal<unknown>(null);
+
+// State after an event that changes nothing else.
+const states: Record<string, string> = {
+  "sandbox.paused": "paused",
+  "sandbox.resumed": "active",
+  "sandbox.stopped": "stopped",
+  "sandbox.started": "active",
+  "sandbox.adopted": "active",
+};
+const bulkFrom = 16; // changed sandboxes: one list costs less than as many single calls
+const types = ["sandbox.*", "turn.*", "snapshot.*"];
+
+let users = 0;
+let stop: (() => void) | null = null;
+let draft = new Map<string, Sandbox>();
+let stale = new Set<string>();
+let isListing = false;
+let isListWanted = false;
+let isCurrent = false;
+
+const publish = merged(() => {
+  sandboxes.value = new Map(draft);
+});
+const refresh = merged(() => void fetchStale());
+
+function apply(event: Event): void {
+  const id = event.sandboxId;
+  if (!id) return;
+  if (event.type === "sandbox.destroyed") {
+    stale.delete(id);
+    if (draft.delete(id)) publish();
+    return;
+  }
+  const known = draft.get(id);
+  const state = states[event.type];
+  if (known && state) {
+    draft.set(id, { ...known, state, reason: "" });
+    publish();
+  } else {
+    stale.add(id);
+    refresh();
+  }
+}
+
+async function fetchAll(): Promise<void> {
+  if (isListing) {
+    isListWanted = true;
+    return;
+  }
+  isListing = true;
+  isListWanted = false;
+  stale = new Set();
+  try {
+    const reply = await client(SandboxService).list({});
+    draft = new Map(reply.sandboxes.map((each) => [each.id, each]));
+    listError.value = null;
+    isLoaded.value = true;
+    publish();
+  } catch (error) {
+    listError.value = error;
+  } finally {
+    isListing = false;
+  }
+  // What changed while the list was made may be newer than it.
+  if (isListWanted) return fetchAll();
+  if (stale.size > 0) refresh();
+}
+
+async function fetchOne(id: string): Promise<void> {
+  try {
+    const { sandbox } = await client(SandboxService).get({ sandboxId: id });
+    if (sandbox) draft.set(id, sandbox);
+  } catch (error) {
+    if (ConnectError.from(error).code === Code.NotFound) draft.delete(id);
+  }
+  publish();
+}
+
+async function fetchStale(): Promise<void> {
+  if (isListing) return;
+  if (stale.size > bulkFrom) return fetchAll();
+  const ids = [...stale];
+  stale.clear();
+  await Promise.all(ids.map(fetchOne));
+}
+
+// Puts in what a call has returned, before its event arrives.
+export function put(sandbox: Sandbox | undefined): void {
+  if (!sandbox || users === 0) return;
+  draft.set(sandbox.id, sandbox);
+  publish();
+}
+
+// Shows a state that a call is about to bring, until the event says what became of it.
+export function expect(id: string, state: string): void {
+  const known = draft.get(id);
+  if (!known) return;
+  draft.set(id, { ...known, state });
+  publish();
+}
+
+export function reload(id: string): void {
+  stale.add(id);
+  refresh();
+}
+
+function start(): void {
+  stop = follow((signal) => client(EventService).watch({ types }, { signal }), {
+    message: ({ message }) => {
+      // The stream begins with a heartbeat: from here on no event is missed.
+      if (message.case === "heartbeat" && !isCurrent) {
+        isCurrent = true;
+        return fetchAll();
+      }
+      if (message.case === "event") apply(message.value);
+      if (message.case === "lost") return fetchAll();
+      return undefined;
+    },
+    opening: () => (isCurrent = false),
+    ended: (error) => (listError.value = error),
+  });
+}
+
+// Keeps the list current while a component with it is shown.
+export function useSandboxes(): void {
+  useEffect(() => {
+    if (++users === 1) start();
+    return () => {
+      if (--users > 0) return;
+      stop?.();
+      stop = null;
+      isLoaded.value = false;
+      draft = new Map();
+      sandboxes.value = draft;
+    };
+  }, []);
+}
