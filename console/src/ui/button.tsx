@@ -8,7 +8,7 @@ interface Props {
   icon?: IconName;
   // Read by screen readers and shown as a tooltip; needed if there is no text.
   label?: string;
-  kind?: "plain" | "primary" | "danger" | "quiet";
+  kind?: "plain" | "primary" | "danger" | "risky" | "quiet";
   size?: "small" | "normal";
   disabled?: boolean;
   type?: "button" | "submit";

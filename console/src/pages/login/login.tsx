@@ -42,7 +42,8 @@ export function LoginPage() {
     <main class="login">
       <form class="login-card" onSubmit={(event) => {
         event.preventDefault();
-        void enter({ token: token.trim() });
+        const pasted = /#login=([A-Za-z0-9._~-]+)$/.exec(token.trim())?.[1];
+        void enter(pasted ? { code: pasted } : { token: token.trim() });
       }}>
         <h1 class="brand">Holt</h1>
         <p class="muted">{reason ?? "Log in to the console of this host."}</p>

@@ -132,7 +132,7 @@ export default function CreateDialog({ onClose }: { onClose: () => void }) {
           choices={[{ value: "", text: "Default" }, ...templateChoices]} />
       </div>
       <Text form={form} of="labels" label="Labels" placeholder="role=worker, team=red" />
-      <div class="fields">
+      <div class="fields two">
         <Text form={form} of="ttl" label="Time to live" />
         <Choice form={form} of="ttlAction" label="Then" choices={ends} />
         <Text form={form} of="idle" label="Idle timeout" />

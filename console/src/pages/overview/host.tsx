@@ -2,7 +2,7 @@
 import { HostService, type HealthResponse } from "@gen/host_pb";
 import type { ComponentChildren } from "preact";
 import { client } from "../../api/transport";
-import { bytes, duration, plain } from "../../lib/text";
+import { bytes, count, duration, plain } from "../../lib/text";
 import { usePolled } from "../../store/polled";
 import { Icon } from "../../ui/icons";
 import { Problem, State } from "../../ui/parts";
@@ -58,7 +58,7 @@ export function Host() {
           Holt {plain(health.version)}, up {duration(Number(health.uptimeMs))}
         </Card>
         <Card title="Sandboxes" value={health.sandboxes}>
-          {health.processes} processes, {health.tools} tool calls
+          {count(health.processes, "process", "processes")}, {count(health.tools, "tool call")}
         </Card>
         <Storage health={health} />
         {health.poolSize > 0 && (

@@ -3,7 +3,7 @@ import type { Sandbox } from "@gen/sandbox_pb";
 import { useComputed, useSignal } from "@preact/signals";
 import { CreateButton } from "./create_button";
 import { canWrite } from "../../api/session";
-import { bytes, count, cpus, dateTime, duration, millis } from "../../lib/text";
+import { bytes, count, dateTime, duration, millis } from "../../lib/text";
 import { href, query, setQuery } from "../../router";
 import { actionNames, actions, isOffered, nameOf, runAction, type ActionName } from "../../store/actions";
 import { isLoaded, listError, sandboxes, useSandboxes } from "../../store/sandboxes";
@@ -26,7 +26,7 @@ function Name({ sandbox }: { sandbox: Sandbox }) {
 
 function Cpu({ id }: { id: string }) {
   const found = stats.value.get(id);
-  return found?.cpuMillis === undefined ? null : <>{cpus(Math.round(found.cpuMillis / 10) * 10)}</>;
+  return found?.cpuMillis === undefined ? null : <>{(found.cpuMillis / 1000).toFixed(2)}</>;
 }
 
 function Memory({ id }: { id: string }) {
@@ -96,7 +96,7 @@ function Bulk({ chosen, onDone }: { chosen: Sandbox[]; onDone: () => void }) {
       {actionNames.map((name) => {
         const fitting = chosen.filter((each) => isOffered(name, each)).length;
         return fitting > 0 && (
-          <Button key={name} size="small" icon={actions[name].icon} kind={name === "destroy" ? "danger" : "plain"}
+          <Button key={name} size="small" icon={actions[name].icon} kind={name === "destroy" ? "risky" : "plain"}
             disabled={progress.value !== null} onClick={() => run(name)}>
             {fitting === chosen.length ? actions[name].label : `${actions[name].label} ${fitting}`}
           </Button>

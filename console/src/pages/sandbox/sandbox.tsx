@@ -45,7 +45,7 @@ function Header({ sandbox, onChange }: { sandbox: Sandbox; onChange: () => void 
         {canWrite.value && (
           <div class="row" role="group" aria-label="Actions">
             {actionNames.filter((each) => isOffered(each, sandbox)).map((each) => (
-              <Button key={each} icon={actions[each].icon} kind={each === "destroy" ? "danger" : "plain"}
+              <Button key={each} icon={actions[each].icon} kind={each === "destroy" ? "risky" : "plain"}
                 onClick={async () => {
                   const wasWanted = await runAction(each, [sandbox]);
                   if (wasWanted) onChange();

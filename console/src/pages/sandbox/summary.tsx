@@ -33,7 +33,7 @@ function Usage({ stats }: { stats: SandboxStats | null }) {
   return (
     <dl class="facts">
       <Fact name="CPU">
-        {stats.cpuMillis === undefined ? "–" : cpus(stats.cpuMillis)}
+        {stats.cpuMillis === undefined ? "–" : (stats.cpuMillis / 1000).toFixed(2)}
         {of(stats.cpuLimitMillis ? cpus(stats.cpuLimitMillis) : null)}
         <span class="muted">, {duration(Number(stats.cpuUs) / 1000)} in total</span>
       </Fact>
