@@ -56,7 +56,7 @@ export default function Processes({ sandbox }: { sandbox: Sandbox }) {
   const running = processes.value.filter((each) => each.state === ProcessState.running).length;
   return (
     <>
-      <section class="panel" aria-label="Processes">
+      <section class={`panel${chosen ? " process-chosen" : ""}`} aria-label="Processes">
         <div class="process-bar">
           <input type="search" placeholder="Filter" aria-label="Filter processes" value={filter.value}
             onInput={(event) => (filter.value = event.currentTarget.value)} />

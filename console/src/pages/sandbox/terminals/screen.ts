@@ -3,8 +3,8 @@
 import { FitAddon } from "@xterm/addon-fit";
 import { Terminal, type ITheme } from "@xterm/xterm";
 
-import { policyDocument } from "./document";
 import { cleanPaste } from "./paste";
+import { withStyleSheets } from "./policy";
 import { cleanTitle } from "./title";
 
 export interface ScreenEvents {
@@ -59,7 +59,6 @@ export class Screen {
       allowProposedApi: false,
       cursorBlink: false,
       disableStdin: options.readOnly,
-      documentOverride: policyDocument,
       fontFamily: options.font,
       fontSize: options.fontSize,
       linkHandler: { activate: () => undefined },
@@ -78,7 +77,7 @@ export class Screen {
   }
 
   open(element: HTMLElement) {
-    this.terminal.open(element);
+    withStyleSheets(() => this.terminal.open(element));
     this.terminal.textarea?.setAttribute("aria-label", this.options.label);
     element.addEventListener("paste", (event) => void this.paste(event), { capture: true });
     this.observer = new ResizeObserver(() => this.fitSoon());
