@@ -45,9 +45,9 @@ function closure(outputs, start) {
 function page(script, style, preloads) {
   return readFileSync(join(here, "src/index.html"), "utf8")
     .replace("<!-- assets -->", [
-      `<link rel="stylesheet" href="/console/assets/${style}">`,
-      ...preloads.map((each) => `<link rel="modulepreload" href="/console/assets/${each}">`),
-      `<script type="module" src="/console/assets/${script}"></script>`,
+      `<link rel="stylesheet" href="/assets/${style}">`,
+      ...preloads.map((each) => `<link rel="modulepreload" href="/assets/${each}">`),
+      `<script type="module" src="/assets/${script}"></script>`,
     ].join("\n"));
 }
 
@@ -67,7 +67,7 @@ async function bundle() {
     entryNames: "[name]-[hash]",
     chunkNames: "[name]-[hash]",
     assetNames: "[name]-[hash]",
-    publicPath: "/console/assets/",
+    publicPath: "/assets/",
     bundle: true,
     splitting: true,
     format: "esm",
