@@ -729,12 +729,15 @@ typedef int (*holt_change_fn)(void *context, const struct holt_change *change);
 
 struct holt_diff_options {
     size_t size;
-    const char *from; /* a snapshot or "template"; NULL: the base of the current files */
+    const char *from; /* a snapshot or "template"; NULL: the base of the current files, or with
+                         to_sandbox the current files */
     const char *to;   /* NULL: the current files */
     bool counts_lines;
     bool has_patch;
     holt_change_fn on_change;
     void *context;
+    const char *to_sandbox; /* that `to` belongs to, with the same template; NULL: the same */
+    const char *path;       /* absolute: only this path and the paths below it; NULL: all */
 };
 
 /* Compares two snapshots, or one with the current files; reports changes sorted by path. */

@@ -4,6 +4,7 @@
 
 #include "api/message/messages.h"
 #include "api/service.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/xalloc.h"
 #include "host/sandbox/sandbox.h"
@@ -17,6 +18,7 @@ struct diff_feed {
     struct sandbox *sandbox;
     struct sandbox_diff what;
     char *from, *to; /* what `what` points to */
+    char *path;      /* the same, or NULL */
     char *word;      /* the id or name of the request */
     struct feed *feed;
 };
@@ -108,6 +110,9 @@ static void diff_free(void *context)
     struct diff_feed *diff = context;
 
     sandbox_unref(diff->sandbox);
+    if (diff->what.to_sandbox)
+        sandbox_unref(diff->what.to_sandbox);
+    free(diff->path);
     free(diff->from);
     free(diff->to);
     free(diff->word);
@@ -125,22 +130,41 @@ static char *side_of(const char *name)
     return xstrdup(strcmp(name, SNAPSHOT_TEMPLATE) == 0 ? "" : name);
 }
 
+static int path_check(const char *path, struct err *err)
+{
+    if (*path == '\0' || *path == '/')
+        return 0;
+    return err_set(err, ERR_INVALID, "field 'path' must be an absolute path");
+}
+
 int snapshot_service_diff(const struct call *call, const struct msg_diff_request *request,
                           struct stream **ret, struct err *err)
 {
-    struct sandbox *sandbox = NULL;
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    cleanup_with(sandbox_unref_slot) struct sandbox *other = NULL;
+    const char *path = path_of(request->path, &request->raw_path);
     struct diff_feed *diff;
     int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
 
+    if (r == 0 && *request->to_sandbox_id)
+        r = sandbox_find(call->host, call->caller, request->to_sandbox_id, &other, err);
+    if (r == 0)
+        r = path_check(path, err);
     if (r < 0)
         return r;
     diff = xcalloc(1, sizeof(*diff));
-    diff->sandbox = sandbox;
+    diff->sandbox = TAKE_PTR(sandbox);
     diff->from = side_of(request->from);
     diff->to = side_of(request->to);
+    diff->path = *path ? xstrdup(path) : NULL;
     diff->word = xstrdup(request->sandbox_id);
     diff->what = (struct sandbox_diff){
-        diff->from, diff->to, { .wants_lines = request->lines, .wants_patch = request->patch }
+        .from = diff->from,
+        .to = diff->to,
+        .options = { .wants_lines = request->lines,
+                     .wants_patch = request->patch,
+                     .path = diff->path },
+        .to_sandbox = TAKE_PTR(other),
     };
     return feed_start(&diff_ops, diff, call->connection_fd, ret, err);
 }

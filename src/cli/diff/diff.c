@@ -15,6 +15,7 @@
 struct diff_options {
     struct output_options output; /* JSON: one change per line */
     bool wants_stat, wants_patch;
+    const char *with, *path;
     struct diff_stat stat;
     int status; /* after a report: a change could not be printed */
 };
@@ -28,6 +29,10 @@ static const struct option_row rows[] = {
     { "stat", 0, NULL, "count the changed lines", OPTION_FLAG(struct diff_options, wants_stat) },
     { "patch", 'p', NULL, "print a patch for git apply",
       OPTION_FLAG(struct diff_options, wants_patch) },
+    { "path", 0, "PATH", "show only this absolute path and those below it",
+      OPTION_TEXT(struct diff_options, path) },
+    { "with", 0, "ID", "compare with this sandbox, for instance another fork",
+      OPTION_TEXT(struct diff_options, with) },
     OPTION_OUTPUT,
     OPTION_JSON,
     OPTION_HELP,
@@ -76,6 +81,8 @@ static int diff(struct diff_options *options, int count, char **operands)
     request.to = count > 2 ? operands[2] : NULL;
     request.counts_lines = options->wants_stat;
     request.has_patch = options->wants_patch;
+    request.to_sandbox = options->with;
+    request.path = options->path;
     request.on_change = change_take;
     request.context = options;
     r = holt_diff(connection.holt, operands[0], &request, HOLT_NO_DEADLINE, &error);

@@ -140,6 +140,9 @@ int holt_diff(struct holt *holt, const char *sandbox, const struct holt_diff_opt
         .to = given.to,
         .lines = given.counts_lines,
         .patch = given.has_patch,
+        .to_sandbox_id = given.to_sandbox,
+        .path = given.path ? path_text(given.path) : NULL,
+        .raw_path = path_raw(given.path ? given.path : ""),
     };
     return messages_follow(holt, &call, error);
 }

@@ -22,22 +22,45 @@ static int view_open(struct sandbox *sandbox, struct volume *volume, const char 
     return volume_view(volume, snapshot, ret, err);
 }
 
-/* The two states to compare. */
-struct diff_views {
-    struct volume_view old, new;
+/* The two states to compare. A volume is NULL once its sandbox is no longer pinned. */
+struct diff_sides {
+    struct sandbox *sandboxes[2];
+    struct volume *volumes[2];
+    struct volume_view views[2];
 };
 
-static int views_open(struct sandbox *sandbox, struct volume *volume,
-                      const struct sandbox_diff *what, struct diff_views *ret, struct err *err)
+static void sides_unpin(struct diff_sides *sides)
 {
-    int r = view_open(sandbox, volume, what->from, &ret->old, err);
+    for (size_t i = 0; i < ARRAY_SIZE(sides->volumes); i++) {
+        if (sides->volumes[i])
+            sandbox_unpin(sides->sandboxes[i]);
+        sides->volumes[i] = NULL;
+    }
+}
 
-    if (r < 0)
-        return r;
-    r = view_open(sandbox, volume, what->to, &ret->new, err);
-    if (r < 0)
-        volume_view_done(volume, &ret->old);
-    return r;
+static void sides_done(struct diff_sides *sides)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(sides->views); i++)
+        volume_view_done(sides->volumes[i], &sides->views[i]);
+    sides_unpin(sides);
+}
+
+static int sides_pin(struct diff_sides *sides, struct err *err)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(sides->volumes); i++) {
+        struct sandbox *sandbox = sides->sandboxes[i];
+
+        sides->volumes[i] = sandbox_pin(sandbox);
+        if (!sides->volumes[i])
+            return err_refuse(err, CAUSE_INVALID_STATE,
+                              "sandbox '%s' has no volume in its present state", sandbox->info.id);
+    }
+    if (strcmp(sides->sandboxes[0]->info.template, sides->sandboxes[1]->info.template) != 0)
+        return err_set(err, ERR_INVALID,
+                       "sandboxes '%s' and '%s' have different templates; only sandboxes of one "
+                       "template can be compared",
+                       sides->sandboxes[0]->info.id, sides->sandboxes[1]->info.id);
+    return 0;
 }
 
 /* Returns the time of the earlier of the two snapshots; 0: neither is a snapshot. */
@@ -55,7 +78,7 @@ static int find_taken(struct sandbox *sandbox, const struct sandbox_diff *what, 
     for (size_t i = 0; i < count; i++) {
         uint64_t taken_ms = snapshots[i].created_ms;
 
-        if ((strcmp(snapshots[i].name, what->from) == 0 ||
+        if (((what->from && strcmp(snapshots[i].name, what->from) == 0) ||
              (what->to && strcmp(snapshots[i].name, what->to) == 0)) &&
             (*ret_ms == 0 || taken_ms < *ret_ms))
             *ret_ms = taken_ms;
@@ -64,46 +87,43 @@ static int find_taken(struct sandbox *sandbox, const struct sandbox_diff *what, 
     return 0;
 }
 
-/* A slow client may read the result for hours. Where the views are only descriptors, the sandbox
- * need not stay pinned, so that it can be destroyed. */
-static void unpin_early(struct sandbox *sandbox, const struct diff_views *views,
-                        struct volume **volume)
+/* A slow client may read the result for hours. Where the views are only descriptors, the sandboxes
+ * need not stay pinned, so that they can be destroyed. */
+static int sides_open(struct diff_sides *sides, const struct sandbox_diff *what, struct err *err)
 {
-    if (views->old.temporary || views->new.temporary)
-        return;
-    sandbox_unpin(sandbox);
-    *volume = NULL;
+    const char *const states[] = { what->from, what->to };
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(states); i++)
+        r = view_open(sides->sandboxes[i], sides->volumes[i], states[i], &sides->views[i], err);
+    if (r == 0 && !sides->views[0].temporary && !sides->views[1].temporary)
+        sides_unpin(sides);
+    return r;
 }
 
 int sandbox_diff(struct sandbox *sandbox, const struct sandbox_diff *what, diff_fn each,
                  void *context, struct err *err)
 {
+    struct sandbox *other = what->to_sandbox ? what->to_sandbox : sandbox;
+    cleanup_with(sides_done) struct diff_sides sides = { .sandboxes = { sandbox, other } };
     char base[SNAPSHOT_NAME_MAX + 1];
     struct sandbox_diff wanted = *what;
-    struct diff_views views = { .old.tree_count = 0 };
-    struct volume *volume = sandbox_pin(sandbox);
-    int r;
+    int r = sides_pin(&sides, err);
 
-    if (!volume)
-        return err_refuse(err, CAUSE_INVALID_STATE,
-                          "sandbox '%s' has no volume in its present state", sandbox->info.id);
-    if (!wanted.from) {
+    if (r < 0)
+        return r;
+    if (!wanted.from && !what->to_sandbox) {
         lock_take(&sandbox->lock);
         memcpy(base, sandbox->info.base, sizeof(base));
         lock_release(&sandbox->lock);
         wanted.from = base;
     }
+    wanted.options.is_of_volumes = other != sandbox;
     r = wanted.options.taken_ms ? 0 : find_taken(sandbox, &wanted, &wanted.options.taken_ms, err);
     if (r == 0)
-        r = views_open(sandbox, volume, &wanted, &views, err);
-    if (r == 0) {
-        unpin_early(sandbox, &views, &volume);
-        r = diff_run(&views.old, &views.new, &wanted.options, each, context, err);
-        volume_view_done(volume, &views.new);
-        volume_view_done(volume, &views.old);
-    }
-    if (volume)
-        sandbox_unpin(sandbox);
+        r = sides_open(&sides, &wanted, err);
+    if (r == 0)
+        r = diff_run(&sides.views[0], &sides.views[1], &wanted.options, each, context, err);
     return r;
 }
 

@@ -252,10 +252,12 @@ int sandbox_fork(struct sandbox *sandbox, const struct fork_spec *spec, struct s
                  struct err *err);
 
 /* Lists the differences between two states: a snapshot, "" for the template, NULL for the
- * present files. A NULL `from` is the last snapshot taken or rolled back to. */
+ * present files. A NULL `from` is the last snapshot taken or rolled back to, unless to_sandbox is
+ * set. */
 struct sandbox_diff {
     const char *from, *to;
     struct diff_options options;
+    struct sandbox *to_sandbox; /* that `to` belongs to, with the same template; NULL: the same */
 };
 int sandbox_diff(struct sandbox *sandbox, const struct sandbox_diff *what, diff_fn each,
                  void *context, struct err *err);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -79,6 +80,24 @@ static bool has_contents(const struct diff_change *change)
     return S_ISREG(change->modes[DIFF_OLD]) || S_ISREG(change->modes[DIFF_NEW]);
 }
 
+/* Returns whether a path is the wanted one or below it. */
+static bool is_below(const char *path, const char *wanted)
+{
+    size_t len = strlen(wanted);
+
+    while (len > 0 && wanted[len - 1] == '/')
+        len--;
+    return strncmp(path, wanted, len) == 0 && (path[len] == '\0' || path[len] == '/');
+}
+
+static bool is_wanted(const struct report *report, const struct diff_entry *entry)
+{
+    const char *wanted = report->options->path;
+
+    return !wanted || is_below(entry->path, wanted) ||
+           (entry->old_path && is_below(entry->old_path, wanted));
+}
+
 static int change_report(struct report *report, const struct diff_change *change, struct err *err)
 {
     const struct diff_change *from = change->renamed_from;
@@ -98,6 +117,8 @@ static int change_report(struct report *report, const struct diff_change *change
         return diff_error(err, r, change->dir, change->name);
     entry.path = report->path.data;
     entry.old_path = from ? report->old_path.data : NULL;
+    if (!is_wanted(report, &entry))
+        return 0;
     if ((report->options->wants_lines || report->options->wants_patch) && has_contents(change)) {
         r = diff_text_compare(change, entry.path, &report->text, err);
         if (r < 0)
@@ -123,7 +144,8 @@ int diff_run(const struct volume_view *old, const struct volume_view *new,
              const struct diff_options *options, diff_fn each, void *context, struct err *err)
 {
     cleanup_with(list_done) struct diff_list list = { .arena.left_bytes = DIFF_LIST_MAX,
-                                                      .taken_ms = options->taken_ms };
+                                                      .taken_ms = options->taken_ms,
+                                                      .is_of_volumes = options->is_of_volumes };
     cleanup_with(report_done) struct report report = {
         .options = options,
         .each = each,

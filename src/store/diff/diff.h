@@ -36,19 +36,22 @@ struct diff_options {
     bool wants_lines;
     bool wants_patch;
     uint64_t
-        taken_ms; /* wall-clock time when the earlier view was taken; 0: it is not a snapshot */
+        taken_ms;     /* wall-clock time when the earlier view was taken; 0: it is not a snapshot */
+    const char *path; /* only this path and the paths below it are reported; NULL: all */
+    bool is_of_volumes; /* the views are of two volumes, where equal inodes and times mean nothing:
+                           contents are always read */
 };
 
 /* Called in the order of paths. A return value other than 0 stops diff_run, which returns it. */
 typedef int (*diff_fn)(const struct diff_entry *entry, void *context);
 
-/* Compares two views of one volume, which may change meanwhile: files that vanish are omitted or
- * reported as different, and no symbolic link is followed. Files are equal if type, mode, owner,
- * link target or device, and contents are; times and extended attributes do not count. Contents
- * are not read if inode number, size, mtime and ctime are equal, as in snapshots, unless the file
- * was written so shortly before the snapshot that a later write may have the same time. A
- * non-empty file or link that moved unchanged is a rename, unless there are more than 10,000
- * candidates.
+/* Compares two views of one volume, or of two of one template, which may change meanwhile: files
+ * that vanish are omitted or reported as different, and no symbolic link is followed. Files are
+ * equal if type, mode, owner, link target or device, and contents are; times and extended
+ * attributes do not count. Contents are not read if inode number, size, mtime and ctime are equal,
+ * as in snapshots, unless the file was written so shortly before the snapshot that a later write
+ * may have the same time. A non-empty file or link that moved unchanged is a rename, unless there
+ * are more than 10,000 candidates.
  *
  * Nothing is reported before the whole comparison is done. ERR_EXHAUSTED if that needs more than
  * 256 MiB of memory, 64 MiB of names in one directory, or a path of 256 KiB; ERR_INVALID for views

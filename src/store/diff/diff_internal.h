@@ -87,7 +87,8 @@ struct diff_list {
     struct diff_tree trees[TEMPLATE_TREES_MAX];
     size_t tree_count;
     uid_t owner_shifts[DIFF_SIDES];
-    uint64_t taken_ms; /* see diff_options */
+    uint64_t taken_ms;  /* see diff_options */
+    bool is_of_volumes; /* see diff_options */
     struct diff_arena arena;
     struct diff_change first; /* dummy head of the list */
 };

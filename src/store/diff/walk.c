@@ -146,8 +146,8 @@ static bool is_settled(const struct diff_list *list, const struct stat *st)
 static bool is_untouched(const struct diff_list *list, const struct stat *old,
                          const struct stat *new)
 {
-    return is_settled(list, old) && old->st_ino == new->st_ino && old->st_size == new->st_size &&
-           old->st_mtim.tv_sec == new->st_mtim.tv_sec &&
+    return !list->is_of_volumes && is_settled(list, old) && old->st_ino == new->st_ino &&
+           old->st_size == new->st_size && old->st_mtim.tv_sec == new->st_mtim.tv_sec &&
            old->st_mtim.tv_nsec == new->st_mtim.tv_nsec &&
            old->st_ctim.tv_sec == new->st_ctim.tv_sec &&
            old->st_ctim.tv_nsec == new->st_ctim.tv_nsec &&new->st_ctim.tv_nsec != 0;
