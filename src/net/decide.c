@@ -64,6 +64,8 @@ static bool layer_decide(const struct net_layer *layer, const struct decision *d
         verdict_set(ret, false, layer->source, "deny %s (%s)", denied->text, from);
     else if (allowed)
         verdict_set(ret, true, layer->source, "allow %s (%s)", allowed->text, from);
+    else if (layer->mode == NET_ANY && decision->class <= NET_PRIVATE)
+        verdict_set(ret, true, layer->source, "mode any (%s)", from);
     else if (!is_public)
         verdict_set(ret, false, layer->source, "%s without a rule for its range (%s)",
                     decision->reason, from);
@@ -138,7 +140,7 @@ static bool denies_everything(const struct net_rules *deny)
 {
     bool v4 = false, v6 = false;
 
-    for (size_t i = 0; i < deny->count; i++) {
+    for (size_t i = 0; deny->items && i < deny->count; i++) {
         const struct net_rule *rule = &deny->items[i];
 
         if (!rule->is_range || rule->range.bits > 0 || rule->port_count > 0 ||
@@ -175,8 +177,8 @@ static bool layer_allows_name(const struct net_layer *layer, const char *name,
         verdict_set(ret, false, layer->source, "all addresses are denied (%s)", from);
     else if (allowed)
         verdict_set(ret, true, layer->source, "allow %s (%s)", allowed->text, from);
-    else if (layer->mode == NET_OPEN)
-        verdict_set(ret, true, layer->source, "mode open (%s)", from);
+    else if (layer->mode == NET_OPEN || layer->mode == NET_ANY)
+        verdict_set(ret, true, layer->source, "mode %s (%s)", net_mode_name(layer->mode), from);
     else
         verdict_set(ret, false, layer->source, "no rule allows this name (%s)", from);
     return ret->is_allowed;

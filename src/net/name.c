@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/name.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static bool is_digit(char c)
@@ -100,8 +101,7 @@ const char *net_pattern_normalize(const char *text, size_t len, char ret[NET_NAM
         return reason;
     if (strlen(name) + 2 > NET_NAME_MAX)
         return "a name is longer than 253 bytes";
-    memcpy(ret, "*.", 2);
-    memcpy(ret + 2, name, strlen(name) + 1);
+    (void)snprintf(ret, NET_NAME_SIZE, "*.%s", name);
     return NULL;
 }
 

@@ -13,7 +13,7 @@
 #include "base/xalloc.h"
 
 static const char *const mode_names[] = {
-    [NET_NONE] = "none", [NET_OPEN] = "open", [NET_ALLOW] = "allow"
+    [NET_NONE] = "none", [NET_OPEN] = "open", [NET_ALLOW] = "allow", [NET_ANY] = "any"
 };
 static const char *const source_names[] = { [NET_FROM_CONFIG] = "holt.conf",
                                             [NET_FROM_OWNER] = "owner",
@@ -27,9 +27,9 @@ const char *net_mode_name(enum net_mode mode)
 
 int net_mode_parse(const char *text, enum net_mode *ret, struct err *err)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(mode_names); i++) {
-        if (strcmp(text, mode_names[i]) == 0) {
-            *ret = (enum net_mode)i;
+    for (enum net_mode mode = NET_NONE; mode <= NET_ALLOW; mode++) {
+        if (strcmp(text, mode_names[mode]) == 0) {
+            *ret = mode;
             return 0;
         }
     }
@@ -196,7 +196,9 @@ int net_layer_from_json(const json_t *json, struct net_layer *ret, struct err *e
         r = json_get_bool(json, "allowWins", &layer.allow_wins, err);
     if (r == 0 && from)
         r = source_parse(from, &layer.source, err);
-    if (r == 0)
+    if (r == 0 && mode && layer.source == NET_FROM_CONFIG && strcmp(mode, mode_names[NET_ANY]) == 0)
+        layer.mode = NET_ANY;
+    else if (r == 0)
         r = net_mode_parse(mode ? mode : "", &layer.mode, err);
     if (r == 0)
         r = rules_from_json(json, "allow", &layer, err);

@@ -16,6 +16,7 @@ enum net_mode {
     NET_NONE,  /* nothing */
     NET_OPEN,  /* public addresses, and what rules allow */
     NET_ALLOW, /* only what rules allow; nothing if there is none */
+    NET_ANY,   /* of holt.conf only: public and private addresses, and what rules allow */
 };
 
 /* Where a layer comes from. Only holt.conf can allow what belongs to the host. */
@@ -24,7 +25,7 @@ enum net_source { NET_FROM_CONFIG, NET_FROM_OWNER, NET_FROM_TEMPLATE, NET_FROM_S
 enum {
     NET_LAYERS_MAX = 4,
     NET_RULES_MAX = 1024,           /* of one list */
-    NET_LAYER_BYTES_MAX = 48 << 10, /* of the texts of one layer's rules */
+    NET_LAYER_BYTES_MAX = 24 << 10, /* of the texts of one layer's rules */
     NET_VERDICT_SIZE = NET_RULE_MAX + 100,
 };
 
@@ -71,9 +72,9 @@ struct net_verdict {
     char text[NET_VERDICT_SIZE]; /* its rule or the reason: "allow *.example.com (sandbox)" */
 };
 
-/* Returns "none", "open", "allow". */
+/* Returns "none", "open", "allow", "any". */
 const char *net_mode_name(enum net_mode mode);
-/* Parses such a word. Fails with ERR_INVALID. */
+/* Parses "none", "open" or "allow". Fails with ERR_INVALID. */
 int net_mode_parse(const char *text, enum net_mode *ret, struct err *err);
 /* Returns "holt.conf", "owner", "template", "sandbox". */
 const char *net_source_name(enum net_source source);

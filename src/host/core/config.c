@@ -15,6 +15,7 @@
 #include "base/text/parse.h"
 #include "base/xalloc.h"
 #include "host/core/config_file.h"
+#include "host/sandbox/network.h"
 
 #define DEFAULT_PATH "/etc/holt/holt.conf"
 #define OWNER_PREFIX "owner."
@@ -31,6 +32,9 @@ enum kind {
     KIND_WORDS,
     KIND_PREFIX,
     KIND_FILE,
+    KIND_NET_MODE,
+    KIND_NET_DEFAULT,
+    KIND_RULES,
     KIND_LEVEL,
     KIND_U32,
     KIND_AUTO_U32,
@@ -125,6 +129,13 @@ enum kind {
         "how long a pause waits for running tool calls; 0: it freezes them")                       \
     ROW(shutdown_timeout, "shutdown.timeout", "shutdown-timeout", KIND_DURATION, "TIME", "30s",    \
         "how long --stop-all waits for running tool calls")                                        \
+    ROW(net_mode, "net.mode", "net-mode", KIND_NET_MODE, "MODE", "any",                            \
+        "network that a sandbox may have at most: any, open, allow or none")                       \
+    ROW(net_default, "net.default", "net-default", KIND_NET_DEFAULT, "MODE", "none",               \
+        "network of a sandbox that sets none: none or open")                                       \
+    ROW(net_allow, "net.allow", "net-allow", KIND_RULES, "RULES", "",                              \
+        "what all sandboxes may reach if their own policies allow it; rules with blanks between")  \
+    ROW(net_deny, "net.deny", "net-deny", KIND_RULES, "RULES", "", "what no sandbox may reach")    \
     ROW(template_bytes_max, "template.max-bytes", "template-max-bytes", KIND_SIZE, "SIZE", "16G",  \
         "maximum size of an imported template")                                                    \
     ROW(template_files_max, "template.max-files", "template-max-files", KIND_SIZE, "N", "2000000", \
@@ -171,6 +182,10 @@ static const bool is_live[ROW_COUNT] = {
     [ROW_tool_memory] = true,
     [ROW_tool_cpus] = true,
     [ROW_pause_drain] = true,
+    [ROW_net_mode] = true,
+    [ROW_net_default] = true,
+    [ROW_net_allow] = true,
+    [ROW_net_deny] = true,
     [ROW_shutdown_timeout] = true,
 };
 
@@ -188,6 +203,12 @@ static bool is_level(const char *text)
 {
     return strcmp(text, "error") == 0 || strcmp(text, "warn") == 0 || strcmp(text, "info") == 0 ||
            strcmp(text, "debug") == 0;
+}
+
+static bool is_net_mode(const char *text)
+{
+    return strcmp(text, "any") == 0 || strcmp(text, "open") == 0 || strcmp(text, "allow") == 0 ||
+           strcmp(text, "none") == 0;
 }
 
 static bool is_address(const char *text)
@@ -265,6 +286,13 @@ static int text_check(const struct config_row *row, const char *value, struct er
                        "%s: '%.40s' is not a valid prefix: letters, digits, '.', '_' and '-', a "
                        "letter or digit first, at most %d, and not holt",
                        row->key, value, PREFIX_BYTES_MAX);
+    if (row->kind == KIND_NET_MODE && !is_net_mode(value))
+        return err_set(err, ERR_INVALID, "%s must be any, open, allow or none, not '%s'", row->key,
+                       value);
+    if (row->kind == KIND_NET_DEFAULT && strcmp(value, "none") != 0 && strcmp(value, "open") != 0)
+        return err_set(err, ERR_INVALID, "%s must be none or open, not '%s'", row->key, value);
+    if (row->kind == KIND_RULES && network_config_rules(value, NULL, false, err) < 0)
+        return err_wrap(err, "%s", row->key);
     if (row->kind == KIND_LEVEL && !is_level(value))
         return err_set(err, ERR_INVALID, "%s must be error, warn, info or debug, not '%s'",
                        row->key, value);

@@ -60,6 +60,10 @@ struct config {
     uint32_t tool_cpus;        /* thousandths; 0: only the sandbox's limit */
     uint64_t pause_drain;      /* milliseconds that a pause waits for tool calls; 0: none */
     uint64_t shutdown_timeout; /* milliseconds that --stop-all waits for tool calls */
+    char *net_mode;            /* what all sandboxes may have at most: any, open, allow or none */
+    char *net_default;         /* of a sandbox that sets none */
+    char *net_allow;           /* rules, separated by blanks */
+    char *net_deny;
     uint64_t template_bytes_max;
     uint64_t template_files_max;
     struct owner_settings owners; /* keys owner.NAME.CEILING; only in the file */

@@ -44,6 +44,7 @@
 #include "host/process/writer.h"
 #include "host/registry/registry.h"
 #include "host/sandbox/expiry.h"
+#include "host/sandbox/network.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "host/volume/named_volume.h"
 #include "host/volume/unrecorded.h"
@@ -302,6 +303,7 @@ static void host_free(struct host *host)
     lock_destroy(&host->lock);
     lock_destroy(&host->owners_lock);
     owner_table_free(host->owners);
+    network_free(host);
     free(host->unrecorded);
     free(host->uid_slots);
     free(host->sandbox_index);

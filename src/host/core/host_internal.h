@@ -26,6 +26,7 @@ struct message_rlimit;
 struct owner_charge;
 struct owner_table;
 struct metrics;
+struct net_layer;
 struct pool;
 struct ports;
 struct process_writer;
@@ -112,6 +113,8 @@ struct host {
     struct lock lock; /* protects all fields below */
     struct cond changed;
     struct owner_table *owners;                /* what each uses, and its ceilings */
+    struct net_layer *net_config;              /* the network policy of holt.conf */
+    bool has_net_default;                      /* sandboxes that set no network have mode open */
     char warm_template[TEMPLATE_NAME_MAX + 1]; /* of the last create */
     struct machine *machines;                  /* throw-aways */
     struct sandbox *sandboxes;                 /* oldest first */

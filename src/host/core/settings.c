@@ -15,6 +15,7 @@
 #include "host/observe/storage_monitor.h"
 #include "host/owner/owner_internal.h"
 #include "host/sandbox/expiry.h"
+#include "host/sandbox/network.h"
 #include "kernel/cgroup/cgroup.h"
 #include "store/store.h"
 #include "wire/message.h"
@@ -107,6 +108,7 @@ void settings_apply(struct host *host, const struct config *config)
     lock_take(&host->lock);
     owner_table_configure(host->owners, &config->owners);
     lock_release(&host->lock);
+    network_configure(host, config);
 }
 
 int host_reload(struct host *host, const struct config *config, struct err *err)

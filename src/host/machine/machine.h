@@ -10,13 +10,15 @@ struct caller;
 struct err;
 struct host;
 struct machine;
+struct net_layer;
 
 struct machine_spec {
     const struct caller *caller; /* on whose behalf: gives the owner */
     const char *template;        /* a word of the caller's; NULL: the daemon's default */
     const char *runtime;         /* NULL: the daemon's default */
     struct sandbox_limits limits;
-    uint64_t quota_bytes; /* 0: the daemon's default */
+    uint64_t quota_bytes;            /* 0: the daemon's default */
+    const struct net_layer *network; /* NULL: the daemon's default */
 };
 
 /* Creates a throw-away machine, from the warm pool when one is ready. The caller owns one

@@ -41,9 +41,12 @@ static const char *const statement_texts[STATEMENTS] = {
         "INSERT INTO mounts (sandbox, path, depot, read_only) VALUES (?1, ?2, ?3, ?4)",
     [STATEMENT_PUT_METADATA] = ("INSERT INTO notes (sandbox, note) VALUES (?1, ?2)"
                                 " ON CONFLICT (sandbox) DO UPDATE SET note = excluded.note"),
+    [STATEMENT_PUT_NETWORK] = ("INSERT INTO networks (sandbox, policy) VALUES (?1, ?2)"
+                               " ON CONFLICT (sandbox) DO UPDATE SET policy = excluded.policy"),
     [STATEMENT_PUT_EXPIRY] =
         "UPDATE sandboxes SET expires_ms = ?2, expire_action = ?3 WHERE id = ?1",
     [STATEMENT_GET_METADATA] = "SELECT note FROM notes WHERE sandbox = ?1",
+    [STATEMENT_GET_NETWORK] = "SELECT policy FROM networks WHERE sandbox = ?1",
     [STATEMENT_REMOVE] = "DELETE FROM sandboxes WHERE id = ?1",
     [STATEMENT_REPARENT] = ("UPDATE snapshots SET parent = coalesce((SELECT parent FROM snapshots"
                             " WHERE sandbox = ?1 AND name = ?2), '')"

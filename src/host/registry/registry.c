@@ -54,15 +54,18 @@ static int put_sandbox(struct registry *registry, const struct sandbox_info *inf
     return put_labels(registry, info, err);
 }
 
-static int put_metadata(struct registry *registry, const char *id, const char *metadata,
-                        struct err *err)
+/* Runs a statement that records a text of a sandbox. */
+static int put_text(struct registry *registry, enum registry_statement which, const char *id,
+                    const char *text, struct err *err)
 {
-    sqlite3_stmt *put = registry->statements[STATEMENT_PUT_METADATA];
+    const char *doing =
+        which == STATEMENT_PUT_METADATA ? "record metadata" : "record a network policy";
+    sqlite3_stmt *put = registry->statements[which];
 
     if (registry_bind_text(put, 1, id) != SQLITE_OK ||
-        registry_bind_text(put, 2, metadata) != SQLITE_OK)
-        return registry_explain(registry, "record metadata", err);
-    return registry_run(registry, STATEMENT_PUT_METADATA, "record metadata", err);
+        registry_bind_text(put, 2, text) != SQLITE_OK)
+        return registry_explain(registry, doing, err);
+    return registry_run(registry, which, doing, err);
 }
 
 static int put_mounts(struct registry *registry, const struct sandbox_info *info, struct err *err)
@@ -79,13 +82,18 @@ static int put_mounts(struct registry *registry, const struct sandbox_info *info
     return r;
 }
 
-/* Records the parts that are written once, at creation. The metadata has its own update later. */
+/* Records the parts that are written once, at creation. The metadata and the network policy have
+ * their own updates later. */
 static int put_created_parts(struct registry *registry, const struct sandbox_info *info,
                              struct err *err)
 {
     int r = put_mounts(registry, info, err);
 
-    return r >= 0 && info->metadata ? put_metadata(registry, info->id, info->metadata, err) : r;
+    if (r >= 0 && info->metadata)
+        r = put_text(registry, STATEMENT_PUT_METADATA, info->id, info->metadata, err);
+    if (r >= 0 && info->network)
+        r = put_text(registry, STATEMENT_PUT_NETWORK, info->id, info->network, err);
+    return r;
 }
 
 static int put_snapshot(struct registry *registry, const char *id,
@@ -199,7 +207,17 @@ int registry_put_metadata(struct registry *registry, const char *id, const char 
     int r = registry_begin(registry, err);
 
     if (r >= 0)
-        r = put_metadata(registry, id, metadata, err);
+        r = put_text(registry, STATEMENT_PUT_METADATA, id, metadata, err);
+    return registry_end(registry, r, err);
+}
+
+int registry_put_network(struct registry *registry, const char *id, const char *policy,
+                         struct err *err)
+{
+    int r = registry_begin(registry, err);
+
+    if (r >= 0)
+        r = put_text(registry, STATEMENT_PUT_NETWORK, id, policy, err);
     return registry_end(registry, r, err);
 }
 
@@ -320,22 +338,37 @@ static int read_mounts(struct registry *registry, struct sandbox_info *info, str
     return 0;
 }
 
-static int read_metadata(struct registry *registry, struct sandbox_info *info, struct err *err)
+/* Reads the text that a statement finds for a sandbox, if there is one. */
+static int read_text_of(struct registry *registry, enum registry_statement which, const char *id,
+                        int max, char **ret, struct err *err)
 {
-    cleanup_with(registry_reset) sqlite3_stmt *statement =
-        registry->statements[STATEMENT_GET_METADATA];
+    cleanup_with(registry_reset) sqlite3_stmt *statement = registry->statements[which];
     int rc;
 
-    if (registry_bind_text(statement, 1, info->id) != SQLITE_OK)
-        return registry_explain(registry, "read metadata", err);
+    if (registry_bind_text(statement, 1, id) != SQLITE_OK)
+        return registry_explain(registry, "read a sandbox", err);
     rc = sqlite3_step(statement);
     if (rc == SQLITE_ROW) {
-        if (sqlite3_column_bytes(statement, 0) > SANDBOX_METADATA_MAX)
-            return registry_damaged(registry, "metadata too long", err);
-        info->metadata = xstrdup((const char *)sqlite3_column_text(statement, 0));
+        if (sqlite3_column_bytes(statement, 0) > max)
+            return registry_damaged(registry,
+                                    which == STATEMENT_GET_METADATA ? "metadata too long"
+                                                                    : "network policy too long",
+                                    err);
+        *ret = xstrdup((const char *)sqlite3_column_text(statement, 0));
         rc = SQLITE_DONE;
     }
-    return rc == SQLITE_DONE ? 0 : registry_explain(registry, "read metadata", err);
+    return rc == SQLITE_DONE ? 0 : registry_explain(registry, "read a sandbox", err);
+}
+
+static int read_texts(struct registry *registry, struct sandbox_info *info, struct err *err)
+{
+    int r = read_text_of(registry, STATEMENT_GET_METADATA, info->id, SANDBOX_METADATA_MAX,
+                         &info->metadata, err);
+
+    if (r < 0)
+        return r;
+    return read_text_of(registry, STATEMENT_GET_NETWORK, info->id, SANDBOX_NETWORK_MAX,
+                        &info->network, err);
 }
 
 int registry_list(struct registry *registry, struct sandbox_info **ret, size_t *ret_count,
@@ -353,7 +386,7 @@ int registry_list(struct registry *registry, struct sandbox_info **ret, size_t *
         if (r >= 0)
             r = read_mounts(registry, (struct sandbox_info *)(void *)list.items + i, err);
         if (r >= 0)
-            r = read_metadata(registry, (struct sandbox_info *)(void *)list.items + i, err);
+            r = read_texts(registry, (struct sandbox_info *)(void *)list.items + i, err);
     }
     if (r < 0)
         return r;

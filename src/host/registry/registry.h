@@ -28,10 +28,11 @@ uint32_t registry_lost_frames(const struct registry *registry);
 /* Closes the file. Accepts NULL. */
 void registry_close(struct registry *registry);
 
-/* Inserts the sandbox, or replaces its row and labels; its metadata and mounts only while it is
- * being created. Returns ERR_EXISTS (SessionExists) when another sandbox has its name. Like every
- * other change it can fail with ERR_EXHAUSTED (the disk is full) or ERR_BUSY (another process held
- * the lock for two seconds); nothing has changed then, and a retry may succeed. */
+/* Inserts the sandbox, or replaces its row and labels; its metadata, mounts and network policy
+ * only while it is being created. Returns ERR_EXISTS (SessionExists) when another sandbox has its
+ * name. Like every other change it can fail with ERR_EXHAUSTED (the disk is full) or ERR_BUSY
+ * (another process held the lock for two seconds); nothing has changed then, and a retry may
+ * succeed. */
 int registry_put(struct registry *registry, const struct sandbox_info *info, struct err *err);
 
 /* Does the same for several sandboxes in one transaction. */
@@ -53,6 +54,10 @@ int registry_sync(struct registry *registry, struct err *err);
 /* Replaces the metadata of a recorded sandbox. */
 int registry_put_metadata(struct registry *registry, const char *id, const char *metadata,
                           struct err *err);
+
+/* Replaces the network policy of a recorded sandbox, which is JSON. */
+int registry_put_network(struct registry *registry, const char *id, const char *policy,
+                         struct err *err);
 
 /* Replaces the expiry time of a sandbox, and the action at that time. */
 int registry_put_expiry(struct registry *registry, const char *id, uint64_t expires_ms,

@@ -23,6 +23,7 @@ enum registry_statement {
     STATEMENT_DROP_MOUNTS,
     STATEMENT_ADD_MOUNT,
     STATEMENT_PUT_METADATA,
+    STATEMENT_PUT_NETWORK,
     STATEMENT_PUT_EXPIRY,
     STATEMENT_REMOVE,
     STATEMENT_ADD_SNAPSHOT,
@@ -33,6 +34,7 @@ enum registry_statement {
     STATEMENT_LIST_LABELS,
     STATEMENT_LIST_MOUNTS,
     STATEMENT_GET_METADATA,
+    STATEMENT_GET_NETWORK,
     STATEMENT_LIST_SNAPSHOTS,
     STATEMENT_ADD_VOLUME,
     STATEMENT_REMOVE_VOLUME,
@@ -60,7 +62,7 @@ enum registry_statement {
     STATEMENTS
 };
 
-enum { REGISTRY_VERSION = 10 };
+enum { REGISTRY_VERSION = 11 };
 
 /* The SQL that leads from each version of the tables to the next. */
 extern const char *const registry_schema[REGISTRY_VERSION];

@@ -179,7 +179,14 @@ static const char schema_10[] = "CREATE TABLE IF NOT EXISTS sessions ("
                                 " expires_ms INTEGER NOT NULL"
                                 ") STRICT, WITHOUT ROWID;";
 
+/* The network policies of sandboxes, as JSON; one without a row has no network. */
+static const char schema_11[] =
+    "CREATE TABLE IF NOT EXISTS networks ("
+    " sandbox TEXT PRIMARY KEY REFERENCES sandboxes (id) ON DELETE CASCADE,"
+    " policy TEXT NOT NULL"
+    ") STRICT, WITHOUT ROWID;";
+
 const char *const registry_schema[REGISTRY_VERSION] = {
-    schema_1, schema_2, schema_3, schema_4, schema_5,
-    schema_6, schema_7, schema_8, schema_9, schema_10,
+    schema_1, schema_2, schema_3, schema_4,  schema_5,  schema_6,
+    schema_7, schema_8, schema_9, schema_10, schema_11,
 };

@@ -16,6 +16,7 @@
 #include "host/observe/metrics_internal.h"
 #include "host/owner/owner_internal.h"
 #include "host/registry/registry.h"
+#include "host/sandbox/network.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "kernel/cgroup/cgroup.h"
 #include "store/store.h"
@@ -134,6 +135,9 @@ static int info_fill(struct sandbox *sandbox, const struct sandbox_spec *spec, s
         (void)snprintf(info->request_digest, sizeof(info->request_digest), "%s", spec->digest);
     }
     info->metadata = spec->metadata ? xstrdup(spec->metadata) : NULL;
+    r = network_record(host, info->owner, spec->network, &info->network, err);
+    if (r < 0)
+        return r;
     if (spec->mount_count > 0) {
         info->mounts = xcalloc(spec->mount_count, sizeof(*info->mounts));
         memcpy(info->mounts, spec->mounts, spec->mount_count * sizeof(*info->mounts));

@@ -17,6 +17,7 @@
 #include "host/observe/event_internal.h"
 #include "host/observe/metrics_internal.h"
 #include "host/owner/owner_internal.h"
+#include "host/sandbox/network.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "store/volume/volume.h"
 
@@ -35,9 +36,11 @@ struct fork_batch {
 };
 
 /* Gives a fork what the request asks for, and nothing of the original. */
-static int fork_fill(struct sandbox_info *info, const struct fork_spec *spec, size_t index,
+static int fork_fill(struct sandbox *sandbox, const struct fork_spec *spec, size_t index,
                      struct err *err)
 {
+    struct host *host = sandbox->host;
+    struct sandbox_info *info = &sandbox->info;
     const char *metadata = spec->metadata_list ? spec->metadata_list[index] : NULL;
 
     free(info->metadata);
@@ -51,6 +54,12 @@ static int fork_fill(struct sandbox_info *info, const struct fork_spec *spec, si
     if (spec->has_ttl) {
         info->expires_ms = spec->ttl_ms ? info->created_ms + spec->ttl_ms : 0;
         info->expire_action = spec->expire_action;
+    }
+    if (spec->network) {
+        free(info->network);
+        info->network = NULL;
+        if (network_record(host, info->owner, spec->network, &info->network, err) < 0)
+            return -err->errnum;
     }
     if (sandbox_labels_set(info, spec->labels, spec->label_count, err) < 0)
         return -err->errnum;
@@ -185,7 +194,7 @@ static int fork_prepare_all(struct fork_batch *fork, struct sandbox *original,
     host_get_ceilings(original->host, original->info.owner, &ceilings);
     for (size_t i = 0; r == 0 && i < fork->spec->count; i++) {
         made[i] = fork_new(original);
-        r = fork_fill(&made[i]->info, fork->spec, i, err);
+        r = fork_fill(made[i], fork->spec, i, err);
         if (r == 0)
             r = fork_limit(made[i], fork->spec, &ceilings, err);
         sandbox_charge(made[i]);

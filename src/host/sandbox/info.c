@@ -93,9 +93,11 @@ void sandbox_info_done(struct sandbox_info *info)
     free(info->labels);
     free(info->mounts);
     free(info->metadata);
+    free(info->network);
     info->labels = NULL;
     info->mounts = NULL;
     info->metadata = NULL;
+    info->network = NULL;
     info->label_count = info->mount_count = 0;
 }
 
@@ -114,6 +116,7 @@ void sandbox_info_copy(const struct sandbox_info *info, struct sandbox_info *ret
     ret->labels = items_copy(info->labels, info->label_count, sizeof(*ret->labels));
     ret->mounts = items_copy(info->mounts, info->mount_count, sizeof(*ret->mounts));
     ret->metadata = info->metadata ? xstrdup(info->metadata) : NULL;
+    ret->network = info->network ? xstrdup(info->network) : NULL;
 }
 
 bool snapshot_turn_parse(const char *name, const char *prefix, uint32_t *ret)

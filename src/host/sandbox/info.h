@@ -21,6 +21,7 @@ enum {
     SANDBOX_KEY_MAX = 128,
     SANDBOX_DIGEST_LEN = 64,
     SANDBOX_METADATA_MAX = 32 * 1024,
+    SANDBOX_NETWORK_MAX = 63 * 1024,
     SANDBOX_MOUNTS_MAX = 8,
     MOUNT_PATH_MAX = 255,
 };
@@ -70,7 +71,8 @@ struct sandbox_info {
     size_t label_count;
     struct sandbox_mount *mounts; /* owned; constant */
     size_t mount_count;
-    char *metadata;                              /* owned; text of a front end; NULL: none */
+    char *metadata; /* owned; text of a front end; NULL: none */
+    char *network;  /* owned; JSON of its own layers, see network.h; NULL: no network */
     char request_key[SANDBOX_KEY_MAX + 1];       /* "": none */
     char request_digest[SANDBOX_DIGEST_LEN + 1]; /* of the request with that key */
 

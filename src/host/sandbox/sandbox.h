@@ -33,6 +33,7 @@
 
 struct err;
 struct host;
+struct net_layer;
 struct process;
 struct port_forward;
 struct port_patience;
@@ -58,6 +59,7 @@ struct sandbox_spec {
     const char *key;                    /* NULL: none; see sandbox_create_once */
     const char *digest;                 /* of the rest of the request; set together with the key */
     const char *metadata;               /* NULL: none; see sandbox_get_metadata */
+    const struct net_layer *network;    /* NULL: the daemon's default; see network.h */
     const struct sandbox_mount *mounts; /* checked with sandbox_mounts_check */
     size_t mount_count;
 };
@@ -244,7 +246,8 @@ struct fork_spec {
     const char *name;           /* NULL: none; several forks are NAME-1, NAME-2, ... */
     const struct label *labels; /* in addition to those of the original */
     size_t label_count;
-    bool has_ttl; /* else as the original */
+    const struct net_layer *network; /* NULL: as the original */
+    bool has_ttl;                    /* else as the original */
     uint64_t ttl_ms;
     enum sandbox_action expire_action;
 };

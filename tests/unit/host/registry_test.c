@@ -93,6 +93,31 @@ static void a_put_replaces_the_sandbox_and_its_labels_but_keeps_its_snapshots(vo
     CHECK(count == 1);
 }
 
+static void a_network_policy_is_recorded_at_creation_and_replaced(void)
+{
+    struct sandbox_info info = numbered(1), other = numbered(2);
+    struct err err = { 0 };
+    char first[] = "{\"layers\":[1]}";
+    size_t count;
+
+    start_anew();
+    info.state = SANDBOX_CREATING;
+    info.network = first;
+    put(&info);
+    put(&other);
+    info.state = SANDBOX_ACTIVE;
+    info.network = NULL;
+    put(&info);
+    CHECK_TEXT(list(&count)[0].network, first);
+    CHECK(!list(&count)[1].network);
+    CHECK(registry_put_network(registry, "s1", "{}", &err) == 0, "%s", err.msg);
+    stop();
+    start();
+    CHECK_TEXT(list(&count)[0].network, "{}");
+    CHECK(registry_remove(registry, "s1", &err) == 0);
+    CHECK(count == 2 && !list_one()->network);
+}
+
 static void a_name_that_another_has_is_refused(void)
 {
     struct sandbox_info first = numbered(1), second = numbered(2);
@@ -318,6 +343,7 @@ static void all(void)
     RUN(what_is_filled_in_for_clients_is_not_stored);
     RUN(every_field_of_a_snapshot_comes_back);
     RUN(a_put_replaces_the_sandbox_and_its_labels_but_keeps_its_snapshots);
+    RUN(a_network_policy_is_recorded_at_creation_and_replaced);
     RUN(a_name_that_another_has_is_refused);
     RUN(too_many_labels_are_refused);
     RUN(removing_a_sandbox_takes_labels_and_snapshots);

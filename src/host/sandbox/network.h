@@ -1,0 +1,44 @@
+/* The network policies of sandboxes. A sandbox has a layer of its own, which is recorded; holt.conf
+ * and the ceilings of its owner add theirs whenever the policy is used, so a change of either
+ * applies to sandboxes that exist. net/policy.h has the rules and what they mean. */
+#pragma once
+
+#include <stdbool.h>
+
+struct config;
+struct err;
+struct host;
+struct machine;
+struct net_layer;
+struct net_policy;
+struct sandbox;
+
+/* Adds the rules in a text of holt.conf, which are separated by blanks, to a layer (NULL: only
+ * checks them). Fails with ERR_INVALID. */
+int network_config_rules(const char *text, struct net_layer *layer, bool is_deny, struct err *err);
+
+/* Takes the policy of holt.conf over. */
+void network_configure(struct host *host, const struct config *config);
+
+/* Frees the policy of holt.conf. */
+void network_free(struct host *host);
+
+/* Computes what to record for a new sandbox: NULL for no network. A NULL layer is the daemon's
+ * default. Fails with ERR_EXHAUSTED (CeilingReached) above the ceiling of the owner, ERR_DENIED
+ * above that of holt.conf, and ERR_UNSUPPORTED where sandboxes cannot have a network. */
+int network_record(struct host *host, const char *owner, const struct net_layer *layer,
+                   char **ret_recorded, struct err *err);
+
+/* Computes the whole policy: that of holt.conf, the owner's and the recorded one (NULL: none). */
+int network_policy(struct host *host, const char *owner, const char *recorded,
+                   struct net_policy *ret, struct err *err);
+
+/* Returns the layer that a sandbox has recorded, in mode none if there is none. */
+int sandbox_network_layer(struct sandbox *sandbox, struct net_layer *ret, struct err *err);
+
+/* Returns the whole policy of a sandbox. */
+int sandbox_network_policy(struct sandbox *sandbox, struct net_policy *ret, struct err *err);
+
+/* Replaces the layer of a sandbox and records it. A running machine has it when this returns, and
+ * connections that it forbids are cut. Fails like network_record. */
+int sandbox_network_set(struct sandbox *sandbox, const struct net_layer *layer, struct err *err);
