@@ -45,6 +45,7 @@ export const tabs: Tab[] = [
   { id: "summary", label: "Summary", load: () => import("./sandbox/summary") },
   { id: "terminals", label: "Terminals", load: () => import("./sandbox/terminals/terminals") },
   { id: "processes", label: "Processes", load: () => import("./sandbox/processes/processes") },
+  { id: "files", label: "Files", load: () => import("./files/files") },
   { id: "services", label: "Services", load: () => import("./services/services") },
   { id: "usage", label: "Usage", load: () => import("./usage/usage") },
   { id: "events", label: "Events", load: () => import("./events/tab") },
