@@ -23,8 +23,8 @@ export function List<T>({ label, columns, rows, rowKey, error, empty }: Props<T>
   if (!rows) return <Loading />;
   if (rows.length === 0) return <Empty {...(empty.icon ? { icon: empty.icon } : {})} title={empty.title}>{empty.text}</Empty>;
   return (
-    <div class="list-place" role="region" aria-label={label} tabIndex={0}>
-      <table class="list" aria-label={label}>
+    <div class="records-place" role="region" aria-label={label} tabIndex={0}>
+      <table class="records" aria-label={label}>
         <thead>
           <tr>
             {columns.map((each) => (
@@ -51,8 +51,8 @@ export function List<T>({ label, columns, rows, rowKey, error, empty }: Props<T>
 // Names of properties beside their values.
 export function Facts({ facts }: { facts: [string, ComponentChildren][] }) {
   return (
-    <dl class="facts">
-      {facts.map(([name, value]) => <div class="fact" key={name}><dt>{name}</dt><dd>{value}</dd></div>)}
+    <dl class="properties">
+      {facts.map(([name, value]) => <div class="property" key={name}><dt>{name}</dt><dd>{value}</dd></div>)}
     </dl>
   );
 }

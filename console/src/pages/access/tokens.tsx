@@ -29,7 +29,7 @@ async function remove(token: Token): Promise<boolean> {
 function columns(reload: () => Promise<void>): Column<Token>[] {
   return [
     { title: "Note", cell: (each) => (each.label ? <Foreign text={each.label} /> : <span class="muted">none</span>) },
-    { title: "Id", cell: (each) => <Foreign mono text={each.id} /> },
+    { title: "Id", class: "id", cell: (each) => <Foreign mono text={each.id} /> },
     { title: "Owner", cell: (each) => <Foreign text={each.owner} /> },
     { title: "Role", cell: (each) => <span class="badge">{each.role}</span> },
     { title: "Label scope", cell: (each) => (Object.keys(each.scope).length > 0 ? <Labels labels={each.scope} /> : <span class="muted">none</span>) },

@@ -19,7 +19,7 @@ const columns: Column<Line>[] = [
   { title: "Number", class: "number muted", cell: (each) => each.seq },
   { title: "Time", class: "time", cell: (each) => <time dateTime={each.time}>{dateTime(Date.parse(each.time) || 0)}</time> },
   { title: "Event", class: "time", cell: (each) => <strong><Foreign text={each.event} /></strong> },
-  { title: "Sandbox", cell: (each) => each.sandbox ? <a href={href("sandboxes", each.sandbox)}><Foreign mono text={each.sandbox} /></a> : "" },
+  { title: "Sandbox", class: "id", cell: (each) => each.sandbox ? <a href={href("sandboxes", each.sandbox)}><Foreign mono text={each.sandbox} /></a> : "" },
   { title: "Owner", cell: (each) => each.owner ? <Foreign text={each.owner} /> : "" },
   { title: "Details", class: "wide", cell: (each) => (
     <span class="event-fields">
@@ -28,7 +28,7 @@ const columns: Column<Line>[] = [
       ))}
     </span>
   ) },
-  { title: "Hash", cell: (each) => <code class="muted" title={each.hash}>{each.hash.slice(0, 8)}</code> },
+  { title: "Hash", class: "id", cell: (each) => <code class="muted" title={each.hash}>{each.hash.slice(0, 8)}</code> },
 ];
 
 function useSearch(sandboxId: string, text: string): [Search, () => void] {

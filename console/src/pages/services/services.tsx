@@ -21,7 +21,7 @@ const refreshMs = 3000;
 function Preview({ sandboxId, port }: { sandboxId: string; port: number }) {
   if (!canWrite.value) return null;
   return (
-    <Button size="small" icon="link" label={`Open port ${port} in a new tab`}
+    <Button size="small" icon="link" label={`Preview of port ${port} in a new tab`}
       onClick={() => openPreview(sandboxId, port)}>Preview</Button>
   );
 }

@@ -18,9 +18,12 @@ export interface PlotProps {
   least?: number; // the scale reaches at least this value
   revision: number; // grows when data has changed
   group: string; // plots of a group share the cursor
+  isBytes?: boolean; // the scale has steps of 1024
 }
 
-const height = 160;
+const height = 150;
+const leastSeconds = 60;
+const powersOfTwo = Array.from({ length: 50 }, (_, i) => 2 ** i);
 
 // A colour of the style sheet with this much opacity, as the canvas needs it.
 function translucent(name: string): string {
@@ -28,7 +31,7 @@ function translucent(name: string): string {
   return `rgba(${red}, ${green}, ${blue}, 0.14)`;
 }
 
-function options({ lines, format, least, group }: PlotProps, width: number): uPlot.Options {
+function options({ lines, format, least, group, isBytes }: PlotProps, width: number): uPlot.Options {
   const axis = {
     stroke: color("muted"),
     grid: { stroke: color("border"), width: 1 },
@@ -40,11 +43,14 @@ function options({ lines, format, least, group }: PlotProps, width: number): uPl
     height,
     legend: { show: false },
     cursor: { sync: { key: group }, y: false, points: { size: 6 }, drag: { x: false, y: false } },
-    scales: { y: { range: (_plot, _min, max) => [0, Math.max((max ?? 0) * 1.1, least ?? 0)] } },
+    scales: {
+      x: { range: (_plot, min, max) => [Math.min(min, max - leastSeconds), max] },
+      y: { range: (_plot, _min, max) => [0, Math.max((max ?? 0) * 1.1, least ?? 0)] },
+    },
     axes: [
-      { ...axis, space: 70, values: [[60, "{HH}:{mm}", null, null, null, null, null, null, 1],
+      { ...axis, size: 28, space: 70, values: [[60, "{HH}:{mm}", null, null, null, null, null, null, 1],
         [1, "{HH}:{mm}:{ss}", null, null, null, null, null, null, 1]] },
-      { ...axis, size: 66, space: 36, values: (_plot, values) => values.map(format) },
+      { ...axis, size: 66, space: 30, ...(isBytes ? { incrs: powersOfTwo } : {}), values: (_plot, values) => values.map(format) },
     ],
     series: [{}, ...lines.map((line): uPlot.Series => ({
       label: line.label,

@@ -77,6 +77,7 @@ interface Chart {
   limit: (stats: SandboxStats) => number;
   format: (value: number) => string;
   least: number;
+  isBytes?: boolean;
 }
 
 const charts: Chart[] = [
@@ -89,7 +90,7 @@ const charts: Chart[] = [
     title: "Memory",
     lines: [{ label: "memory", color: "plot-1", isFilled: true }, { label: "page cache", color: "plot-2" }],
     columns: ({ memory, cache }) => [memory, cache], limit: (stats) => Number(stats.memoryLimitBytes),
-    format: bytes, least: 8 << 20,
+    format: bytes, least: 8 << 20, isBytes: true,
   },
   {
     title: "Processes",
@@ -99,7 +100,7 @@ const charts: Chart[] = [
   },
   {
     title: "Storage", lines: [{ label: "files and snapshots", color: "plot-3", isFilled: true }],
-    columns: ({ space }) => [space], limit: (stats) => Number(stats.quotaBytes), format: bytes, least: 1 << 20,
+    columns: ({ space }) => [space], limit: (stats) => Number(stats.quotaBytes), format: bytes, least: 1 << 20, isBytes: true,
   },
 ];
 
@@ -127,7 +128,8 @@ function ChartPanel({ chart, recording, revision, stats }: {
       </span>
     }>
       <Plot key={String(hasLimit)} label={`${chart.title} of the last minutes; now ${last.join(", ")}`} data={data} lines={lines}
-        format={chart.format} least={chart.least} revision={revision} group="usage" />
+        format={chart.format} least={chart.least} revision={revision} group="usage"
+        isBytes={chart.isBytes ?? false} />
     </Panel>
   );
 }

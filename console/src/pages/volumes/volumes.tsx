@@ -78,7 +78,7 @@ function Unrecorded({ volumes, adopt }: { volumes: UnrecordedVolume[]; adopt: (v
       <p class="panel-body muted">The registry was lost or replaced by an older one. The daemon keeps these files.</p>
       <List label="Volumes without a record" rows={volumes} rowKey={(each) => each.id} empty={{ title: "None" }}
         columns={[
-          { title: "Id", cell: (each) => <Foreign mono text={each.id} /> },
+          { title: "Id", class: "id", cell: (each) => <Foreign mono text={each.id} /> },
           { title: "Of", cell: (each) => (each.isShared ? "a shared volume" : "a sandbox") },
           { title: "Processes", cell: (each) => (each.isRunning ? "still run" : "none") },
           { title: "Actions", class: "actions", cell: (each) => <Button size="small" onClick={() => adopt(each)}>Adopt</Button> },
@@ -98,7 +98,7 @@ export default function VolumesPage() {
   const mayChange = (each: Volume) => canWrite.value && (isAdmin.value || each.owner === session.value?.owner);
   const columns: Column<Volume>[] = [
     { title: "Name", cell: (each) => <Foreign text={each.name} /> },
-    { title: "Id", cell: (each) => <Foreign mono text={each.id} /> },
+    { title: "Id", class: "id", cell: (each) => <Foreign mono text={each.id} /> },
     { title: "Owner", cell: (each) => <Foreign text={each.owner} /> },
     { title: "Mounted in", cell: (each) => <MountedIn volume={each} sandboxes={data?.sandboxes ?? []} /> },
     { title: "Shared with", cell: (each) => <SharedWith owners={each.sharedWith} isPublic={each.public} /> },
