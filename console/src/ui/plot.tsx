@@ -8,6 +8,7 @@ export interface Series {
   // A colour of style/tokens.css: "plot-1".
   color: string;
   fill?: boolean;
+  dash?: boolean;
 }
 
 interface Props {
@@ -22,7 +23,11 @@ interface Props {
   max?: number;
   // Seconds that the plot shows at least, up to its last point.
   span?: number;
+  // The scale has steps of 1024.
+  isBytes?: boolean;
 }
+
+const powersOfTwo = Array.from({ length: 50 }, (_, i) => 2 ** i);
 
 function options(props: Props, width: number): uPlot.Options {
   const grid = { stroke: color("border"), width: 1 };
@@ -38,8 +43,8 @@ function options(props: Props, width: number): uPlot.Options {
       y: { range: (_u, _min, max) => [0, Math.max(max * 1.08, props.max ?? 0) || 1] },
     },
     axes: [
-      { ...axis, grid: { show: false }, size: 22, gap: 2, values: (_u, at) => at.map(clockOf) },
-      { ...axis, grid, size: 62, gap: 6, space: 28, values: (_u, at) => at.map(props.format) },
+      { ...axis, grid: { show: false }, size: 22, gap: 2, values: (_u, at, _axis, _space, step) => at.map((each) => clockOf(each, step < 60)) },
+      { ...axis, grid, size: 62, gap: 6, space: 28, ...(props.isBytes ? { incrs: powersOfTwo } : {}), values: (_u, at) => at.map(props.format) },
     ],
     series: [
       {},
@@ -48,6 +53,7 @@ function options(props: Props, width: number): uPlot.Options {
         stroke: color(each.color),
         width: 1.5,
         points: { show: false },
+        ...(each.dash ? { dash: [4, 4], width: 1 } : {}),
         ...(each.fill ? { fill: color(each.color).replace("rgb(", "rgba(").replace(")", ", 0.12)") } : {}),
       })),
     ],
@@ -55,8 +61,10 @@ function options(props: Props, width: number): uPlot.Options {
   };
 }
 
-function clockOf(seconds: number): string {
-  return new Date(seconds * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+function clockOf(seconds: number, hasSeconds: boolean): string {
+  return new Date(seconds * 1000).toLocaleTimeString([], {
+    hour: "2-digit", minute: "2-digit", ...(hasSeconds ? { second: "2-digit" } : {}),
+  });
 }
 
 // The values under the pointer, or the last ones.

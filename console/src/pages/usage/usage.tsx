@@ -9,13 +9,13 @@ import { holt } from "../../lib/cli";
 import { bytes, count, cpus, duration } from "../../lib/text";
 import { CopyCli } from "../../ui/cli";
 import { Loading, Panel, Problem } from "../../ui/parts";
-import { Plot, type Line } from "./plot";
+import { Plot, type Series } from "../../ui/plot";
 import { record, recordingOf, type Recording } from "./recording";
 
 const intervalMs = 1000n;
 
 function useRecording(id: string) {
-  const [revision, setRevision] = useState(0);
+  const [, setRevision] = useState(0);
   const [error, setError] = useState<unknown>(null);
   const recording = recordingOf(id);
   useEffect(() => {
@@ -31,7 +31,7 @@ function useRecording(id: string) {
       endIsFinal: true,
     });
   }, [id]);
-  return { recording, revision, error };
+  return { recording, error };
 }
 
 function of(used: string, limit: bigint | number, text: (limit: number) => string): ComponentChildren {
@@ -72,7 +72,7 @@ function Now({ stats }: { stats: SandboxStats }) {
 
 interface Chart {
   title: string;
-  lines: Line[];
+  lines: Series[];
   columns: (recording: Recording) => (number | null)[][];
   limit: (stats: SandboxStats) => number;
   format: (value: number) => string;
@@ -82,13 +82,13 @@ interface Chart {
 
 const charts: Chart[] = [
   {
-    title: "CPU", lines: [{ label: "CPUs", color: "plot-1", isFilled: true }],
+    title: "CPU", lines: [{ label: "CPUs", color: "plot-1", fill: true }],
     columns: ({ cpu }) => [cpu], limit: (stats) => stats.cpuLimitMillis / 1000,
     format: (value) => value.toFixed(value < 1 ? 2 : 1), least: 0.1,
   },
   {
     title: "Memory",
-    lines: [{ label: "memory", color: "plot-1", isFilled: true }, { label: "page cache", color: "plot-2" }],
+    lines: [{ label: "memory", color: "plot-1", fill: true }, { label: "page cache", color: "plot-2" }],
     columns: ({ memory, cache }) => [memory, cache], limit: (stats) => Number(stats.memoryLimitBytes),
     format: bytes, least: 8 << 20, isBytes: true,
   },
@@ -99,7 +99,7 @@ const charts: Chart[] = [
     format: (value) => (Number.isInteger(value) ? String(value) : ""), least: 4,
   },
   {
-    title: "Storage", lines: [{ label: "files and snapshots", color: "plot-3", isFilled: true }],
+    title: "Storage", lines: [{ label: "files and snapshots", color: "plot-3", fill: true }],
     columns: ({ space }) => [space], limit: (stats) => Number(stats.quotaBytes), format: bytes, least: 1 << 20, isBytes: true,
   },
 ];
@@ -110,32 +110,22 @@ function isNear(limit: number, columns: (number | null)[][]): boolean {
   return limit > 0 && most > limit / 4;
 }
 
-function ChartPanel({ chart, recording, revision, stats }: {
-  chart: Chart; recording: Recording; revision: number; stats: SandboxStats;
-}) {
+function ChartPanel({ chart, recording, stats }: { chart: Chart; recording: Recording; stats: SandboxStats }) {
   const columns = chart.columns(recording);
   const limit = chart.limit(stats);
   const hasLimit = isNear(limit, columns);
-  const lines = hasLimit ? [...chart.lines, { label: "limit", color: "bad", isDashed: true }] : chart.lines;
-  const data = [recording.times, ...columns, ...(hasLimit ? [recording.times.map(() => limit)] : [])];
-  const last = columns.map((each, i) => `${chart.lines[i]?.label} ${chart.format(each.at(-1) ?? 0)}`);
+  const lines = hasLimit ? [...chart.lines, { label: "limit", color: "bad", dash: true }] : chart.lines;
+  const data: [number[], ...(number | null)[][]] = [recording.times, ...columns, ...(hasLimit ? [recording.times.map(() => limit)] : [])];
   return (
-    <Panel title={chart.title} actions={
-      <span class="legend">
-        {lines.map((each) => (
-          <span class="legend-item" key={each.label}><span class={`swatch ${each.color}`} aria-hidden="true" />{each.label}</span>
-        ))}
-      </span>
-    }>
-      <Plot key={String(hasLimit)} label={`${chart.title} of the last minutes; now ${last.join(", ")}`} data={data} lines={lines}
-        format={chart.format} least={chart.least} revision={revision} group="usage"
-        isBytes={chart.isBytes ?? false} />
+    <Panel title={chart.title}>
+      <Plot label={`${chart.title} of the sandbox in the last minutes`} series={lines} data={data} format={chart.format}
+        max={chart.least} span={60} isBytes={chart.isBytes ?? false} height={140} />
     </Panel>
   );
 }
 
 export default function Usage({ sandbox }: TabProps) {
-  const { recording, revision, error } = useRecording(sandbox.id);
+  const { recording, error } = useRecording(sandbox.id);
   const stats = recording.latest;
   if (error) return <Problem error={error} />;
   if (!stats) return <Loading what="Waiting for the first figures" />;
@@ -151,7 +141,7 @@ export default function Usage({ sandbox }: TabProps) {
       <Now stats={stats} />
       <div class="charts">
         {charts.map((each) => (
-          <ChartPanel key={each.title} chart={each} recording={recording} revision={revision} stats={stats} />
+          <ChartPanel key={each.title} chart={each} recording={recording} stats={stats} />
         ))}
       </div>
     </>
