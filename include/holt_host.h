@@ -263,6 +263,42 @@ HOLT_API int holt_token_list(struct holt *holt, int64_t deadline, struct holt_to
 HOLT_API int holt_token_remove(struct holt *holt, const char *id, int64_t deadline,
                                struct holt_error *error);
 
+/* --- logins to the web console ---------------------------------------------------------------- */
+
+/* A code that logs one browser in, once, within a minute. */
+struct holt_console_login {
+    const char *code;
+    int64_t expires_ms;
+    const char *url; /* of the console with the code; "": the daemon does not listen on TCP */
+};
+
+/* Creates a login on behalf of the caller. */
+HOLT_API int holt_console_login(struct holt *holt, int64_t deadline,
+                                struct holt_console_login **ret, struct holt_error *error);
+
+struct holt_console_session {
+    const char *id;
+    const char *owner;
+    const char *role;     /* "admin", "user" or "read-only" */
+    const char *token_id; /* that made it; "": the unix socket or the main token */
+    const char *address;  /* of the browser */
+    const char *user_agent;
+    int64_t created_ms;
+    int64_t expires_ms;
+    int64_t last_used_ms;
+};
+
+struct holt_console_session_list {
+    size_t count;
+    const struct holt_console_session *const *items;
+};
+
+HOLT_API int holt_console_session_list(struct holt *holt, int64_t deadline,
+                                       struct holt_console_session_list **ret,
+                                       struct holt_error *error);
+HOLT_API int holt_console_session_revoke(struct holt *holt, const char *id, int64_t deadline,
+                                         struct holt_error *error);
+
 /* --- forwarded ports -------------------------------------------------------------------------- */
 
 /* A port of a sandbox that the daemon forwards to the host. */

@@ -13,6 +13,7 @@ struct err;
 struct host;
 struct listener;
 struct sandbox;
+struct session_store;
 struct stream;
 struct token_store;
 struct upload;
@@ -22,6 +23,7 @@ struct call {
     struct host *host;
     const struct listener *listener;
     struct token_store *tokens;
+    struct session_store *sessions; /* NULL: the console is off */
     const struct caller *caller;
     bool is_local;         /* it came over the unix socket */
     bool has_port_names;   /* a front end serves ports of sandboxes by host name */

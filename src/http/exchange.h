@@ -28,6 +28,7 @@ enum {
 struct listener {
     bool is_local; /* the unix socket: protected by its mode, so no token is needed */
     bool is_tls;
+    bool is_tcp_tls; /* the TCP listener has TLS, whichever this one is */
     struct origin_rules origin_rules;
     const char *tcp_address; /* ADDR:PORT of the TCP listener; "": there is none */
     struct token_store *tokens;

@@ -322,6 +322,7 @@ static int listeners_start(struct http_server *http, const struct http_options *
     /* TCP comes first: replies over the unix socket have its address. */
     if (given.tcp_fd >= 0 || strcmp(options->listen, "none") != 0)
         r = tcp_start(http, options, given.tcp_fd, err);
+    http->tcp.listener.is_tcp_tls = http->local.listener.is_tcp_tls = http->tcp.listener.is_tls;
     if (r == 0)
         r = local_start(http, options->run_dir, given.unix_fd, err);
     else

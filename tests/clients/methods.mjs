@@ -284,6 +284,14 @@ await claim("tokens_come_and_go", async () => {
   await refused(Code.NotFound, holt.token.remove({ id: token.id }));
 });
 
+await claim("logins_to_the_console_are_made_and_ended", async () => {
+  const { code, expiresAt } = await holt.console.createLogin({});
+  assert.match(code, /^[0-9a-f]{64}$/);
+  assert.ok(timestampDate(expiresAt) > new Date());
+  assert.ok(Array.isArray((await holt.console.listSessions({})).sessions));
+  await refused(Code.NotFound, holt.console.revokeSession({ id: "s0000000" }));
+});
+
 await claim("owners_have_ceilings", async () => {
   const { owner } = await holt.owner.set({ owner: "ann", settings: [{ name: "sandboxes", value: "3" }] });
   assert.ok(owner.ceilings.some((each) => each.name === "sandboxes" && each.value === "3" && each.source === "command"));

@@ -127,6 +127,14 @@ static void tokens_offer(struct holt *holt, const char *sandbox, const char *sta
                complete_offer(start, item->id, item->label));
 }
 
+static void sessions_offer(struct holt *holt, const char *sandbox, const char *start)
+{
+    (void)sandbox;
+    OFFER_LIST(struct holt_console_session_list,
+               holt_console_session_list(holt, HOLT_NO_DEADLINE, &list, &error), item,
+               complete_offer(start, item->id, item->address));
+}
+
 static void tools_offer(struct holt *holt, const char *sandbox, const char *start)
 {
     (void)sandbox;
@@ -146,17 +154,12 @@ static const struct source {
     bool is_of_sandbox;
     void (*offer)(struct holt *holt, const char *sandbox, const char *start);
 } sources[] = {
-    { "ID", false, sandboxes_offer },
-    { "ID:", false, places_offer },
-    { "TEMPLATE", false, templates_offer },
-    { "SNAPSHOT", true, snapshots_offer },
-    { "PROCESS", true, processes_offer },
-    { "VOLUME", false, volumes_offer },
-    { "OWNER", false, owners_offer },
-    { "TOKEN", false, tokens_offer },
-    { "TOOL", false, tools_offer },
-    { "SHELL", true, shells_offer },
-    { "UNRECORDED", false, unrecorded_offer },
+    { "ID", false, sandboxes_offer },       { "ID:", false, places_offer },
+    { "TEMPLATE", false, templates_offer }, { "SNAPSHOT", true, snapshots_offer },
+    { "PROCESS", true, processes_offer },   { "VOLUME", false, volumes_offer },
+    { "OWNER", false, owners_offer },       { "TOKEN", false, tokens_offer },
+    { "SESSION", false, sessions_offer },   { "TOOL", false, tools_offer },
+    { "SHELL", true, shells_offer },        { "UNRECORDED", false, unrecorded_offer },
 };
 
 void complete_names(const char *kind, const char *sandbox, const char *start)

@@ -109,6 +109,7 @@ class Names:
         value = re.sub(r"\bsb-[0-9a-f]{12,16}\b", lambda found: self.name("sandbox", found[0]), value)
         value = re.sub(r"\bvol[0-9a-zA-Z]{20}\b", lambda found: self.name("volume", found[0]), value)
         value = re.sub(r"\b[0-9a-f]{8}\b", lambda found: self.name("token", found[0]), value)
+        value = re.sub(r"\b[0-9a-f]{64}\b", "<code>", value)
         value = re.sub(r"\bholt_[0-9a-f]{64}\b", "<secret>", value)
         value = re.sub(r"\btool-c-1-\d{13}\b", "<snapshot>", value)
         value = re.sub(r"/tmp/holt-test\.\w+", "<directory>", value)
@@ -520,6 +521,12 @@ def token_calls(call):
     call("remove no token", "TokenService/Remove", id=made)
 
 
+def console_calls(call):
+    call("login", "ConsoleService/CreateLogin")
+    call("sessions", "ConsoleService/ListSessions")
+    call("revoke no session", "ConsoleService/RevokeSession", id="s0000000")
+
+
 def event_calls(call):
     call.stream("events", "EventService/Watch", {"since": "0", "noFollow": True, "types": ["token.*", "template.*"]})
     call.stream("events of a sandbox", "EventService/Watch", {
@@ -547,6 +554,7 @@ def all_calls(daemon, directory):
     tool_calls(call)
     owner_calls(call)
     token_calls(call)
+    console_calls(call)
     template_calls(call, directory)
     event_calls(call)
     return call.answers

@@ -21,6 +21,9 @@ class Lists:
 
 # What names an object of another owner. The reply must be the same as for an object that does not exist.
 HOLT = {
+    "ConsoleService/CreateLogin": [],  # a code is its maker's
+    "ConsoleService/ListSessions": Lists(),
+    "ConsoleService/RevokeSession": [{"id": "{login}"}],
     "EventService/Watch": Lists({"since": 0, "noFollow": True}, named=[{"sandboxId": "{sandbox}", "since": 0, "noFollow": True}]),
     "FileService/Stat": [FILE],
     "FileService/List": [{**AT, "path": "/workspace"}],
@@ -179,7 +182,7 @@ ENVD = {
 }
 
 PAGES = {"/metrics", "/healthz"}
-FRONTENDS = {"e2b_frontend", "mcp_frontend", "pages_frontend", "holt_frontend"}
+FRONTENDS = {"e2b_frontend", "mcp_frontend", "console_frontend", "mux_frontend", "pages_frontend", "holt_frontend"}
 
 # Arguments of each tool for agents, which MCP lists; all of them take a sandbox, except the last two.
 TOOLS = {

@@ -189,6 +189,8 @@ def holt_objects(client):
     made["snapshot"] = client.must("SnapshotService/Create", **at, name=WORD + "-mark")["snapshot"]["name"]
     made["template"] = client.must("TemplateService/Commit", **at, name=WORD + "-template")["template"]["name"]
     made["token"] = client.must("TokenService/Create", label=WORD + "-token")["token"]["id"]
+    made["login"] = json.loads(client.send("POST", "/console/login", json.dumps({"token": client.token}),
+                                           {"Content-Type": "application/json"})[2])["id"]
     cut = client.must("ToolService/Execute", **at, tool="bash", params={"command": f"seq 20000; echo {WORD}"},
                       maxOutputTokens=200)
     made["handle"] = cut["truncated"]["handle"]

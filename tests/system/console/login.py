@@ -1,7 +1,19 @@
 """Logins and sessions of the console: what gives access, and what does not."""
+import json
+import os
+import re
+import subprocess
 import sys
+import time
 
-from browser import Browser, api, main_token, send
+from browser import Browser, api, main_token, port, send
+
+
+
+def holt(*words, **environment):
+    return subprocess.run(["holt", *words], env=os.environ | environment, check=True, capture_output=True,
+                          text=True).stdout
+
 
 LIST = "/holt.v1.SandboxService/List"
 
@@ -88,7 +100,6 @@ def another_origin_is_refused():
                    "http://127.0.0.1", "http://3000-abc.localhost"):
         assert browser.post(LIST, Origin=origin).status == 403, origin
         assert browser.post("/console/logout", Origin=origin).status == 403, origin
-    from browser import port
     own = f"http://127.0.0.1:{port()}"
     assert browser.post(LIST, Origin=own).status == 200
 
@@ -116,12 +127,134 @@ def sessions_do_not_count_elsewhere():
     assert browser.get("/sandboxes").status == 401
 
 
+def code():
+    reply = api("ConsoleService/CreateLogin")
+    assert reply.status == 200, reply.body
+    return reply.json()
+
+
+def a_code_logs_in_once():
+    made = code()
+    assert made["url"] == f"http://127.0.0.1:{port()}/#login={made['code']}", made
+    browser = Browser({"code": made["code"]})
+    assert browser.session["role"] == "admin" and browser.call("SandboxService/List").status == 200
+    reply = send("POST", "/console/login", {"code": made["code"]})
+    assert reply.status == 401 and "Set-Cookie" not in reply.headers, reply.status
+
+
+def a_code_is_for_its_maker():
+    made = api("TokenService/Create", {"owner": "ann", "role": "read-only", "scope": {"team": "red"}}).json()
+    first = api("ConsoleService/CreateLogin", token=made["secret"]).json()["code"]
+    second = api("ConsoleService/CreateLogin", token=made["secret"]).json()["code"]
+    browser = Browser({"code": first})
+    assert (browser.session["owner"], browser.session["role"]) == ("ann", "reader")
+    assert browser.call("SandboxService/Create").status == 403
+    api("TokenService/Remove", {"id": made["token"]["id"]})
+    assert browser.call("SandboxService/List").status == 401
+    assert send("POST", "/console/login", {"code": second}).status == 401
+
+
+def a_session_makes_no_logins():
+    assert Browser().call("ConsoleService/CreateLogin").status == 403
+
+
+def sessions_are_listed_and_revoked():
+    made = api("TokenService/Create", {"owner": "bob", "role": "user"}).json()
+    root, bob = Browser(), Browser({"token": made["secret"]})
+    ids = {each["id"]: each for each in api("ConsoleService/ListSessions").json()["sessions"]}
+    assert root.session["id"] in ids and bob.session["id"] in ids
+    listed = ids[bob.session["id"]]
+    assert (listed["owner"], listed["tokenId"], listed["address"]) == ("bob", made["token"]["id"], "127.0.0.1")
+    assert not any(word in str(ids) for word in (root.key, bob.key, root.cookie, bob.cookie))
+    own = [each["id"] for each in bob.call("ConsoleService/ListSessions").json()["sessions"]]
+    assert own == [bob.session["id"]], own
+    assert bob.call("ConsoleService/RevokeSession", {"id": root.session["id"]}).status == 404
+    assert root.call("SandboxService/List").status == 200
+    assert root.call("ConsoleService/RevokeSession", {"id": bob.session["id"]}).status == 200
+    assert bob.call("SandboxService/List").status == 401
+    assert api("ConsoleService/RevokeSession", {"id": bob.session["id"]}).status == 404
+
+
+def the_command_line_makes_lists_and_ends_logins():
+    link = holt("console").strip()
+    prefix = f"http://127.0.0.1:{port()}/#login="
+    assert link.startswith(prefix), link
+    browser = Browser({"code": link.removeprefix(prefix)})
+    assert browser.session["id"] in holt("console", "ls", "-q").split()
+    assert browser.session["owner"] == "root"
+    holt("console", "revoke", browser.session["id"])
+    assert browser.session["id"] not in holt("console", "ls")
+    assert browser.call("SandboxService/List").status == 401
+
+
+def a_browser_is_opened_without_the_code_in_its_arguments():
+    folder = os.environ["tmp"] + "/bin"
+    os.mkdir(folder)
+    with open(folder + "/xdg-open", "w", encoding="ascii") as file:
+        file.write('#!/bin/sh\necho "$1" >$tmp/opened; cat "$1" >$tmp/page; stat -c %a "$1" >$tmp/mode\n')
+    os.chmod(folder + "/xdg-open", 0o755)
+    assert holt("console", "--open", PATH=folder + ":" + os.environ["PATH"], XDG_RUNTIME_DIR=os.environ["tmp"]) == ""
+    opened, page, mode = (open(os.environ["tmp"] + "/" + name, encoding="ascii").read().strip()
+                          for name in ("opened", "page", "mode"))
+    assert mode == "600" and opened.endswith(".html") and not os.path.exists(opened), (mode, opened)
+    Browser({"code": re.search(r"#login=([0-9a-f]{64})\"", page)[1]})
+
+
+def logins_are_in_the_audit_log_and_secrets_nowhere():
+    made = code()
+    browser = Browser({"code": made["code"]})
+    browser.call("ConsoleService/ListSessions")
+    browser.post("/console/logout")
+    lines = holt("audit", "-o", "json")
+    ended = [json.loads(line) for line in lines.splitlines() if browser.session["id"] in line]
+    kinds = [each["event"] for each in ended]
+    assert kinds[:2] == ["console-login", "console-end"], ended
+    secrets = (made["code"], browser.key, browser.cookie.split("=")[1])
+    for folder in (os.environ["state"], os.environ["tmp"] + "/holtd.log"):
+        for secret in secrets:
+            found = subprocess.run(["grep", "-rl", "--", secret, folder], capture_output=True, text=True, check=False)
+            assert found.stdout == "", (folder, found.stdout)
+
+
+def failed_logins_are_throttled():
+    """The last claim of a daemon: this address has to wait afterwards."""
+    for _ in range(20):
+        reply = send("POST", "/console/login", {"code": "0" * 64})
+        assert reply.status in (401, 429), reply.status
+        if reply.status == 429:
+            break
+    assert reply.status == 429, reply.status
+    reply = send("POST", "/console/login", {"token": main_token()})
+    assert reply.status == 429 and "try again in" in reply.json()["message"], (reply.status, reply.body)
+
+
 def save():
     Browser().save("kept")
 
 
 def a_restart_keeps_sessions():
     assert Browser.load("kept").call("SandboxService/List").status == 200
+
+
+def a_session_expires():
+    """With --console-ttl 2s."""
+    browser = Browser()
+    assert browser.call("SandboxService/List").status == 200
+    begin = time.monotonic()
+    while browser.call("SandboxService/List").status != 401:
+        assert time.monotonic() - begin < 300
+        time.sleep(0.1)
+    ids = [each["id"] for each in api("ConsoleService/ListSessions").json().get("sessions", [])]
+    assert browser.session["id"] not in ids, ids
+
+
+def a_console_that_is_off_does_not_exist():
+    for verb, path in (("GET", "/"), ("GET", "/index.html"), ("POST", "/console/login"), ("GET", "/console/session"),
+                       ("GET", "/console/download/x"), ("GET", "/console"), ("POST", "/console/ticket")):
+        assert send(verb, path, {"token": main_token()} if verb == "POST" else None).status == 404, path
+    assert api("ConsoleService/CreateLogin").status == 501
+    kept = Browser.load("kept")
+    assert kept.call("SandboxService/List").status == 401
 
 
 def another_main_token_ends_its_sessions():
