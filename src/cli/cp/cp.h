@@ -35,9 +35,9 @@ struct cp {
     char name[NAME_MAX + 1]; /* "": copy the contents of the source directory */
     char followed[PATH_MAX]; /* the destination, if it was a symbolic link */
 
-    struct progress progress; /* the total is known for a single file */
-    unsigned troubles;        /* number of skipped files */
-    int status;               /* after a report */
+    struct progress progress;
+    unsigned troubles; /* number of skipped files */
+    int status;        /* after a report */
 };
 
 /* Sets `into` and `name`. Returns 0, or the exit status after a report. */

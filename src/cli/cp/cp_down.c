@@ -184,6 +184,18 @@ static int aim(struct cp *cp, const struct file_entry *source, pull_fn **ret)
     return source->type == ENTRY_FILE ? aim_at_file(cp, ret) : aim_at_tree(cp, source->type);
 }
 
+/* Sets the total of a progress line that is shown. It stays unknown if counting takes too long. */
+static void total_set(struct cp *cp, struct holt *holt, const struct tree_place *from,
+                      const struct file_entry *source)
+{
+    enum { COUNT_MS = 2000 };
+    struct holt_error ignored;
+
+    cp->progress.total = source->type == ENTRY_FILE ? source->size : 0;
+    if (cp->progress.is_shown && source->type == ENTRY_DIRECTORY)
+        (void)tree_size(holt, from, holt_after(COUNT_MS), &cp->progress.total, &ignored);
+}
+
 static int copy_down(struct cp *cp, struct holt *holt)
 {
     const struct tree_place from = { .sandbox = cp->from.sandbox,
@@ -197,7 +209,7 @@ static int copy_down(struct cp *cp, struct holt *holt)
 
     if (tree_stat(holt, &from, &there, &error) < 0)
         return report_holt_error(&error);
-    cp->progress.total = there.type == ENTRY_FILE ? there.size : 0;
+    total_set(cp, holt, &from, &there);
     status = aim(cp, &there, &receive);
     if (status != 0)
         return status;
@@ -274,6 +286,7 @@ static int copy_across(struct cp *cp, struct holt *from_holt, struct holt *to_ho
         status = cp_aim(cp, source.type == ENTRY_DIRECTORY, &target);
     if (status != 0)
         return status;
+    total_set(cp, from_holt, &from, &source);
     if (tree_pull_open(from_holt, &from, &pull, &error) < 0)
         return report_holt_error(&error);
     status = pass(cp, to_holt, pull);

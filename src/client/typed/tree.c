@@ -86,6 +86,55 @@ int tree_stat(struct holt *holt, const struct tree_place *place, struct file_ent
     return 0;
 }
 
+/* A position in a list of files. */
+struct size_mark {
+    char path[ENTRY_PATH_MAX + 1];
+    size_t len;
+};
+
+static int size_add_page(const struct msg_list_files_response *page, uint64_t *size,
+                         struct size_mark *mark, struct holt_error *error)
+{
+    for (size_t i = 0; i < page->entries_count; i++)
+        if (strcmp(page->entries[i].type, "file") == 0)
+            *size += page->entries[i].size;
+    if (page->next_after.len > sizeof(mark->path))
+        return error_set(error, "internal", "the daemon sent a path that is too long");
+    mark->len = page->next_after.len;
+    memcpy(mark->path, page->next_after.data, mark->len);
+    return 0;
+}
+
+int tree_size(struct holt *holt, const struct tree_place *place, int64_t deadline, uint64_t *ret,
+              struct holt_error *error)
+{
+    struct size_mark mark = { .len = 0 };
+    uint64_t size = 0;
+
+    do {
+        const struct msg_list_files_request request = {
+            .sandbox_id = place->sandbox,
+            REQUEST_PATH(place->path),
+            .user = place->user,
+            .depth = UINT32_MAX,
+            .after = { mark.path, mark.len },
+        };
+        const struct client_call call = { &method_file_service_list, &request, true, deadline };
+        const struct msg_list_files_response *page;
+        cleanup_result void *result = NULL;
+        json_t *json;
+
+        if (client_call(holt, &call, &json, error) < 0)
+            return -1;
+        result = result_new(0, json);
+        page = result_decode(result, call.method->reply, json, error);
+        if (!page || size_add_page(page, &size, &mark, error) < 0)
+            return -1;
+    } while (mark.len > 0);
+    *ret = size;
+    return 0;
+}
+
 int tree_read_link(struct holt *holt, const struct tree_place *place,
                    char ret_target[ENTRY_PATH_MAX + 1], struct holt_error *error)
 {

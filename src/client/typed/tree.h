@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/files/file_entry.h"
 
@@ -22,6 +23,11 @@ struct tree_place {
 
 /* Stats a path, following symbolic links or not. Does not set the path of the entry. */
 int tree_stat(struct holt *holt, const struct tree_place *place, struct file_entry *ret,
+              struct holt_error *error);
+
+/* Sums up the sizes of the files below a directory, for a total of progress. Fails, too, if it is not
+ * done at the deadline of the monotonic clock. */
+int tree_size(struct holt *holt, const struct tree_place *place, int64_t deadline, uint64_t *ret,
               struct holt_error *error);
 
 /* Reads a symbolic link. Stores "" if the path is something else. */
