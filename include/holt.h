@@ -770,6 +770,10 @@ struct holt_template_list {
  * "canceled". */
 typedef int (*holt_import_fn)(void *context, uint64_t bytes, uint64_t files);
 
+/* Receives how much of the archive, or of the layers of an image, was read. The total grows when an
+ * archive turns out to be an image. */
+typedef void (*holt_import_source_fn)(void *context, uint64_t bytes, uint64_t total);
+
 /* Defaults for the sandboxes of a template; 0 and NULL mean none. */
 struct holt_template_settings {
     size_t size;
@@ -790,6 +794,7 @@ struct holt_import_options {
     holt_import_fn on_progress;
     void *context;
     const struct holt_template_settings *settings; /* NULL: none */
+    holt_import_source_fn on_source;               /* not called for a directory */
 };
 
 /* List the templates without an owner, or all. */

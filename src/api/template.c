@@ -39,8 +39,7 @@ struct import_stream {
     struct lock lock; /* over everything below */
     struct cond over;
     bool is_over;
-    uint64_t bytes;
-    uint64_t files;
+    struct template_progress progress;
     int result; /* of template_import, with err or info filled in */
     struct err err;
     struct template_info info;
@@ -57,13 +56,12 @@ static struct msg_template owned_message(const struct template_record *record,
     return message;
 }
 
-static void import_progress(uint64_t bytes, uint64_t files, void *context)
+static void import_progress(const struct template_progress *progress, void *context)
 {
     struct import_stream *import = context;
 
     lock_take(&import->lock);
-    import->bytes = bytes;
-    import->files = files;
+    import->progress = *progress;
     lock_release(&import->lock);
 }
 
@@ -122,7 +120,12 @@ static int import_next(struct stream *stream, struct buf *out, struct err *err)
 
         r = message_add(out, MESSAGE(msg_import_response, .template = &template));
     } else {
-        const struct msg_import_progress progress = { import->bytes, import->files };
+        const struct msg_import_progress progress = {
+            .bytes = import->progress.bytes,
+            .files = import->progress.files,
+            .source_bytes = import->progress.source_bytes,
+            .source_total = import->progress.source_total,
+        };
 
         r = message_add(out, MESSAGE(msg_import_response, .progress = &progress));
     }

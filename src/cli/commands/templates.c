@@ -23,25 +23,33 @@
 
 /* --- import, commit --------------------------------------------------------------------------- */
 
-/* What an archive has for each file besides its bytes: a header, and half a block of padding. */
-enum { ARCHIVE_ENTRY_BYTES = 512 + 256 };
-
 struct import {
     struct progress progress;
-    bool is_archive;
+    bool has_source; /* the daemon tells how much of the archive it has read */
     char label[64];
 };
+
+static void progress_to(struct progress *progress, uint64_t bytes)
+{
+    progress_add(progress, bytes > progress->done ? bytes - progress->done : 0);
+}
+
+static void source_show(void *context, uint64_t bytes, uint64_t total)
+{
+    struct import *import = context;
+
+    import->has_source = true;
+    import->progress.total = total;
+    progress_to(&import->progress, bytes);
+}
 
 static int progress_show(void *context, uint64_t bytes, uint64_t files)
 {
     struct import *import = context;
 
-    if (import->is_archive)
-        bytes += files * ARCHIVE_ENTRY_BYTES;
-    if (bytes < import->progress.done)
-        return 0;
     (void)snprintf(import->label, sizeof(import->label), "%" PRIu64 " files", files);
-    progress_add(&import->progress, bytes - import->progress.done);
+    if (!import->has_source)
+        progress_to(&import->progress, bytes);
     return 0;
 }
 
@@ -54,7 +62,6 @@ int template_import(const char *name, const char *path,
     cleanup_result struct holt_template *template = NULL;
     struct import import = { .label = "" };
     struct holt_error error;
-    struct stat st;
     int r;
 
     if (connection_open(&connection) < 0)
@@ -63,10 +70,10 @@ int template_import(const char *name, const char *path,
     options.path = path;
     options.settings = settings;
     options.on_progress = progress_show;
+    options.on_source = source_show;
     options.context = &import;
     progress_begin(&import.progress, import.label, 0);
     source_size_set(&import.progress, path);
-    import.is_archive = import.progress.total > 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
     r = holt_template_import(connection.holt, &options, HOLT_NO_DEADLINE, &template, &error);
     progress_end(&import.progress);
     if (r < 0)

@@ -6,6 +6,5 @@
 struct progress;
 
 /* Sets the total of a progress line that is shown to the size of a source on this machine: of a
- * file, of all files of a directory, or of an archive that is not compressed. The total stays
- * unknown for others, and if counting would take too long. */
+ * file, or of all files of a directory. The total stays unknown if counting takes too long. */
 void source_size_set(struct progress *progress, const char *path);

@@ -72,6 +72,9 @@ static int import_take(void *context, void **result, const void *message, struct
         template_fill(*result, *result, reply->template);
         import->template = TAKE_PTR(*result);
     }
+    if (progress && progress->source_total > 0 && import->options.on_source)
+        import->options.on_source(import->options.context, progress->source_bytes,
+                                  progress->source_total);
     if (progress && import->options.on_progress &&
         import->options.on_progress(import->options.context, progress->bytes, progress->files) != 0)
         return error_set(error, "canceled", "the caller canceled the import");

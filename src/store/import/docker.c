@@ -93,6 +93,19 @@ static int config_check(int image_fd, const json_t *image, struct err *err)
     return r < 0 ? r : image_config_check(config, err);
 }
 
+/* Returns 0 for a layer that cannot be opened; layer_apply tells why. */
+static uint64_t layer_size(int image_fd, const json_t *layer)
+{
+    const char *path = json_string_value(layer);
+    cleanup_close int fd = -EBADF;
+    struct err ignored = { 0 };
+    struct stat st;
+
+    if (!path || file_open(image_fd, path, &fd, &ignored) < 0 || fstat(fd, &st) < 0)
+        return 0;
+    return (uint64_t)st.st_size;
+}
+
 static int layer_apply(int image_fd, const json_t *layer, struct import_root *root, struct err *err)
 {
     cleanup_close int fd = -EBADF;
@@ -118,6 +131,8 @@ static int layers_apply(int image_fd, const json_t *image, struct import_root *r
         return r;
     if (json_array_size(layers) > IMAGE_LAYERS_MAX)
         return err_set(err, ERR_EXHAUSTED, "the image has more than %d layers", IMAGE_LAYERS_MAX);
+    json_array_foreach(layers, i, layer)
+        budget_expect(root->budget, layer_size(image_fd, layer));
     json_array_foreach(layers, i, layer) {
         r = layer_apply(image_fd, layer, root, err);
         if (r < 0)

@@ -24,7 +24,8 @@ struct extract {
     struct archive *archive;
     struct import_root *root;
     const struct extract_options *options;
-    char path[PATH_MAX]; /* of the current entry */
+    uint64_t source_before; /* source_bytes of the budget when this archive was opened */
+    char path[PATH_MAX];    /* of the current entry */
 };
 
 DEFINE_CLEANUP(archive_read_free, struct archive *);
@@ -52,6 +53,15 @@ static int archive_open(int fd, struct archive **ret, struct err *err)
         return err_set(err, ERR_INVALID, "not a tar archive (plain, gzip, zstd, xz or bzip2)");
     *ret = TAKE_PTR(archive);
     return 0;
+}
+
+/* Notes how much of the archive was read, before it was decompressed. */
+static void source_note(struct extract *extract)
+{
+    la_int64_t bytes = archive_filter_bytes(extract->archive, -1);
+
+    extract->root->budget->source_bytes =
+        extract->source_before + (uint64_t)(bytes > 0 ? bytes : 0);
 }
 
 /* Writes the content of the entry, preserving holes, up to size bytes. */
@@ -200,6 +210,7 @@ static int entry_spend(struct extract *extract, struct archive_entry *entry, str
     la_int64_t size = archive_entry_size(entry);
     int r;
 
+    source_note(extract);
     if (size < 0)
         return err_set(err, ERR_INVALID, "entry '%s' has no size",
                        import_label(extract->path).text);
@@ -256,10 +267,15 @@ int extract_archive(int fd, struct import_root *root, const struct extract_optio
 {
     cleanup_with(archive_read_free_slot) struct archive *archive = NULL;
     struct extract extract = { .root = root, .options = options };
+    struct stat st;
     int r = archive_open(fd, &archive, err);
 
     if (r < 0)
         return r;
     extract.archive = archive;
-    return entries_extract(&extract, err);
+    extract.source_before = root->budget->source_bytes;
+    r = entries_extract(&extract, err);
+    if (r == 0 && fstat(fd, &st) == 0) /* what follows the last entry was not read */
+        root->budget->source_bytes = extract.source_before + (uint64_t)st.st_size;
+    return r;
 }

@@ -34,11 +34,18 @@ static int image_unpack(struct import *import, int fd, int image_fd, struct err 
     struct import_budget budget = {
         .bytes_max = import->budget.bytes_max,
         .files_max = import->budget.files_max,
+        .source_total = import->budget.source_total,
+        .progress = import->budget.progress,
+        .context = import->budget.context,
     };
     cleanup_with(import_root_done) struct import_root root = IMPORT_ROOT_INIT(image_fd, &budget);
+    int r;
 
     root.is_plain = true;
-    return extract_archive(fd, &root, &options, err);
+    r = extract_archive(fd, &root, &options, err);
+    if (r == 0)
+        import->budget.source_bytes = budget.source_bytes;
+    return r;
 }
 
 static int image_import(struct import *import, int image_fd, struct err *err)
@@ -100,8 +107,10 @@ static int source_import(struct import *import, const char *path, struct err *er
         return err_sys(err, -errno, "open '%s'", import_label(path).text);
     if (S_ISDIR(st.st_mode))
         return directory_import(import, fd, err);
-    if (S_ISREG(st.st_mode))
+    if (S_ISREG(st.st_mode)) {
+        budget_expect(&import->budget, (uint64_t)st.st_size);
         return archive_import(import, fd, err);
+    }
     return err_set(err, ERR_INVALID, "'%s' is neither a directory nor an archive",
                    import_label(path).text);
 }
@@ -149,8 +158,10 @@ int template_import(struct store *store, const struct template_source *source,
         return r;
     import.budget.progress = source->progress;
     import.budget.context = source->context;
-    if (import_start(&import, err) < 0 || source_import(&import, source->path, err) < 0 ||
-        import_publish(&import, source, &meta, err) < 0)
+    if (import_start(&import, err) < 0 || source_import(&import, source->path, err) < 0)
+        return err_wrap(err, "import '%s'", source->name);
+    budget_report(&import.budget);
+    if (import_publish(&import, source, &meta, err) < 0)
         return err_wrap(err, "import '%s'", source->name);
     *ret = (struct template_info){
         .size_bytes = meta.size_bytes,

@@ -18,13 +18,21 @@ enum {
 struct import_budget {
     uint64_t bytes, bytes_max;
     uint64_t files, files_max;
+    uint64_t source_bytes, source_total; /* as in struct template_progress */
     uint64_t reported_bytes, reported_files;
     template_progress_fn progress; /* may be NULL */
     void *context;
 };
 
-/* Charges the budget, or fails with ERR_EXHAUSTED before anything is written. */
+/* Tells how far the import is. */
+void budget_report(struct import_budget *budget);
+
+/* Charges the budget, and reports from time to time, or fails with ERR_EXHAUSTED before anything is written. */
 int budget_spend(struct import_budget *budget, uint64_t files, uint64_t bytes, struct err *err);
+
+/* Adds to what is to be read from the source. The size may come from the source: it is only for the
+ * progress. */
+void budget_expect(struct import_budget *budget, uint64_t bytes);
 
 /* An untrusted name made safe for one line of a message: printable, bounded, keeping its end. */
 struct import_label {

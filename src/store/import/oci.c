@@ -133,6 +133,13 @@ static int config_check(int image_fd, const json_t *manifest, struct err *err)
     return r < 0 ? r : image_config_check(config, err);
 }
 
+static uint64_t layer_size(const json_t *descriptor)
+{
+    json_int_t size = json_integer_value(json_object_get(descriptor, "size"));
+
+    return size > 0 ? (uint64_t)size : 0;
+}
+
 static int layer_apply(int image_fd, const json_t *descriptor, struct import_root *root,
                        struct err *err)
 {
@@ -159,6 +166,8 @@ static int layers_apply(int image_fd, const json_t *manifest, struct import_root
         return r;
     if (json_array_size(layers) > IMAGE_LAYERS_MAX)
         return err_set(err, ERR_EXHAUSTED, "the image has more than %d layers", IMAGE_LAYERS_MAX);
+    json_array_foreach(layers, i, descriptor)
+        budget_expect(root->budget, layer_size(descriptor));
     json_array_foreach(layers, i, descriptor) {
         r = layer_apply(image_fd, descriptor, root, err);
         if (r < 0)

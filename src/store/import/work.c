@@ -13,14 +13,21 @@
 
 enum { REPORT_BYTES = 16 << 20, REPORT_FILES = 512 };
 
-static void budget_report(struct import_budget *budget)
+void budget_report(struct import_budget *budget)
 {
-    if (!budget->progress || (budget->bytes - budget->reported_bytes < REPORT_BYTES &&
-                              budget->files - budget->reported_files < REPORT_FILES))
+    if (!budget->progress)
         return;
     budget->reported_bytes = budget->bytes;
     budget->reported_files = budget->files;
-    budget->progress(budget->bytes, budget->files, budget->context);
+    budget->progress(&(struct template_progress){ budget->bytes, budget->files,
+                                                  budget->source_bytes, budget->source_total },
+                     budget->context);
+}
+
+void budget_expect(struct import_budget *budget, uint64_t bytes)
+{
+    budget->source_total =
+        bytes < UINT64_MAX - budget->source_total ? budget->source_total + bytes : UINT64_MAX;
 }
 
 int budget_spend(struct import_budget *budget, uint64_t files, uint64_t bytes, struct err *err)
@@ -33,7 +40,9 @@ int budget_spend(struct import_budget *budget, uint64_t files, uint64_t bytes, s
                        budget->files_max);
     budget->bytes += bytes;
     budget->files += files;
-    budget_report(budget);
+    if (budget->bytes - budget->reported_bytes >= REPORT_BYTES ||
+        budget->files - budget->reported_files >= REPORT_FILES)
+        budget_report(budget);
     return 0;
 }
 

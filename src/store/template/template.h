@@ -43,7 +43,14 @@ struct template
     size_t tree_count;
 };
 
-typedef void (*template_progress_fn)(uint64_t bytes, uint64_t files, void *context);
+/* How far an import is. */
+struct template_progress {
+    uint64_t bytes, files; /* unpacked */
+    uint64_t source_bytes; /* read from the archive and from the layers of an image */
+    uint64_t source_total; /* their size as far as it is known; 0: the source is a directory */
+};
+
+typedef void (*template_progress_fn)(const struct template_progress *progress, void *context);
 
 /* A template to import. */
 struct template_source {

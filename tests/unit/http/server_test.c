@@ -780,7 +780,8 @@ static void an_import_tells_its_progress(void)
         stream("TemplateService/Import", "{\"name\":\"new\",\"path\":\"/x.tar\"}", &lines);
     } while (!strstr(lines.data, "progress") && strstr(lines.data, "template"));
     CHECK_TEXT(lines.data,
-               "{\"progress\":{\"bytes\":\"1000\",\"files\":\"10\"}}\n"
+               "{\"progress\":{\"bytes\":\"1000\",\"files\":\"10\",\"sourceBytes\":\"500\","
+               "\"sourceTotal\":\"800\"}}\n"
                "{\"template\":{\"name\":\"new\",\"kind\":\"imported\",\"sizeBytes\":\"2000\","
                "\"files\":\"20\",\"createdAt\":\"1\",\"ownerName\":\"root\"}}\n"
                "end: {}\n");

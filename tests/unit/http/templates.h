@@ -83,7 +83,7 @@ int stub_template_import(struct store *store, const struct template_source *sour
     (void)store;
     if (strcmp(source->path, "/bomb") == 0)
         return err_set(err, ERR_EXHAUSTED, "the archive is too large");
-    source->progress(1000, 10, source->context);
+    source->progress(&(struct template_progress){ 1000, 10, 500, 800 }, source->context);
     (void)usleep(300 * 1000);
     *ret = (struct template_info){ "new", false, 2000, 20, 1 };
     return 0;

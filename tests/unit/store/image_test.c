@@ -54,15 +54,18 @@ static const char *image_blob(struct image *image, const void *data, size_t len)
     return hex;
 }
 
+static size_t layers_bytes; /* of all layers that were added */
+
 static void layer_add(struct image *image, const char *filter, const struct item *items,
                       size_t count)
 {
     size_t used = strlen(image->layers);
 
     tar_write(&layer_blob, filter, items, count);
+    layers_bytes += layer_blob.len;
     (void)snprintf(image->layers + used, sizeof(image->layers) - used,
-                   "%s{\"digest\":\"sha256:%s\"}", used ? "," : "",
-                   image_blob(image, layer_blob.data, layer_blob.len));
+                   "%s{\"digest\":\"sha256:%s\",\"size\":%zu}", used ? "," : "",
+                   image_blob(image, layer_blob.data, layer_blob.len), layer_blob.len);
 }
 
 #define LAYER(image, filter, ...)                                                                  \
@@ -151,8 +154,11 @@ static void an_oci_archive_is_imported(void)
 {
     struct image image = { 0 };
 
+    layers_bytes = 0;
     two_layers(&image);
     CHECK_IMPORTED(image_import_tar(&image));
+    CHECK(told.source_total == archive_blob.len + layers_bytes);
+    CHECK(told.source_bytes == told.source_total);
     two_layers_are_there();
 }
 
@@ -160,8 +166,10 @@ static void an_oci_directory_is_imported(void)
 {
     struct image image = { 0 };
 
+    layers_bytes = 0;
     two_layers(&image);
     CHECK_IMPORTED(image_import_dir(&image));
+    CHECK(told.source_total == layers_bytes && told.source_bytes == layers_bytes);
     two_layers_are_there();
 }
 

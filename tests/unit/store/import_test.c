@@ -18,10 +18,13 @@ static void every_compression_is_read(void)
         { .path = "etc/", .type = S_IFDIR },
         { .path = "etc/hello", .text = "hi\n" },
     };
+    struct stat st;
 
     for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
         CHECK_IMPORTED(import_items("t", filters[i], items, ARRAY_SIZE(items)));
         CHECK_TEXT(text_in("t", "etc/hello"), "hi\n");
+        CHECK(fstatat(scratch_fd, "archive", &st, 0) == 0);
+        CHECK(told.source_total == (uint64_t)st.st_size && told.source_bytes == told.source_total);
         forget("t");
     }
 }

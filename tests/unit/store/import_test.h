@@ -47,7 +47,14 @@ static int scratch_fd = -1;
 static int templates_fd = -1;
 static struct store *store;
 static uint64_t bytes_max = TEST_BYTES_MAX;
-static struct err why; /* error of the last import */
+static struct err why;                /* error of the last import */
+static struct template_progress told; /* the last report of its progress */
+
+static inline void progress_note(const struct template_progress *progress, void *context)
+{
+    (void)context;
+    told = *progress;
+}
 
 static inline void item_write(struct archive *archive, const struct item *item)
 {
@@ -120,7 +127,7 @@ static inline size_t entries_in(int dir_fd, const char *path)
 static inline int import_path_as(const char *name, const char *file)
 {
     char path[192];
-    struct template_source source = { .name = name, .path = path };
+    struct template_source source = { .name = name, .path = path, .progress = progress_note };
     struct template_info info;
     size_t fds = entries_in(AT_FDCWD, "/proc/self/fd");
     size_t templates = entries_in(templates_fd, ".");
@@ -128,6 +135,7 @@ static inline int import_path_as(const char *name, const char *file)
 
     (void)snprintf(path, sizeof(path), "%s/%s", scratch, file);
     why = (struct err){ 0 };
+    told = (struct template_progress){ 0 };
     r = template_import(store, &source, &info, &why);
     CHECK(entries_in(AT_FDCWD, "/proc/self/fd") == fds, "(a descriptor is left open)");
     CHECK(entries_in(templates_fd, ".") == templates + (r >= 0), "(left behind: %s)", why.msg);
