@@ -46,6 +46,7 @@ export const tabs: Tab[] = [
   { id: "terminals", label: "Terminals", load: () => import("./sandbox/terminals/terminals") },
   { id: "processes", label: "Processes", load: () => import("./sandbox/processes/processes") },
   { id: "files", label: "Files", load: () => import("./files/files") },
+  { id: "turns", label: "Turns", load: () => import("./turns/turns") },
   { id: "services", label: "Services", load: () => import("./services/services") },
   { id: "usage", label: "Usage", load: () => import("./usage/usage") },
   { id: "events", label: "Events", load: () => import("./events/tab") },

@@ -52,7 +52,7 @@ export function Window({ count, rowHeight, row, label, reveal = -1, ...rest }: P
   return (
     <div ref={ref} class={`window ${rest.class ?? ""}`} role={rest.role ?? "region"} aria-label={label} tabIndex={0}
       onKeyDown={rest.onKeyDown}>
-      <div class="window-rows" style={{ height: `${rows * rowHeight}px`, minWidth: rest.width ?? "" }} role="presentation">
+      <div class="window-rows" style={{ height: `${rows * rowHeight}px`, minWidth: rest.width ? `max(100%, ${rest.width})` : "" }} role="presentation">
         <div class="window-shown" style={{ transform: `translateY(${first * rowHeight}px)` }} role="presentation">
           {shown}
         </div>
