@@ -456,13 +456,14 @@ static void channels_pass(struct mux *mux)
     channels_remove_ended(mux);
 }
 
-/* The reason for an end by the daemon follows the last frames of the calls. */
+/* The reason for an end by the daemon follows the last frames of the calls. libwslay would send it
+ * before those that still wait. */
 static void end_explain(struct mux *mux)
 {
     struct err err = { 0 };
 
-    if (!mux->is_ending || mux->count > 0 || wslay_event_get_close_sent(mux->websocket) ||
-        !exchange_is_stopped(mux->exchange, &err))
+    if (!mux->is_ending || mux->count > 0 || wslay_event_get_queued_msg_count(mux->websocket) > 0 ||
+        wslay_event_get_close_sent(mux->websocket) || !exchange_is_stopped(mux->exchange, &err))
         return;
     (void)wslay_event_queue_close(mux->websocket,
                                   err.kind == ERR_UNAUTHENTICATED ? WSLAY_CODE_POLICY_VIOLATION
@@ -491,9 +492,9 @@ static void mux_loop(struct mux *mux)
             client_receive(mux);
         channels_pass(mux);
         times_check(mux);
-        end_explain(mux);
         if (!mux->is_gone && wslay_event_want_write(mux->websocket))
             client_send(mux);
+        end_explain(mux);
     }
 }
 

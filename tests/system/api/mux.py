@@ -1,6 +1,7 @@
 """The multiplexed stream (src/api/mux/frame.h) of a daemon, for the tests in Python."""
 import base64, hashlib, json, os, socket, ssl, struct, urllib.parse
 
+EMPTY = 1005  # stands for a close frame without a code
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 
 
@@ -86,7 +87,7 @@ class WebSocket:
             length, = struct.unpack(">Q", self.read_exactly(8))
         data = self.read_exactly(length)
         if first & 15 == CLOSE:
-            raise Closed(struct.unpack(">H", data[:2])[0], data[2:].decode())
+            raise Closed(struct.unpack(">H", data[:2])[0] if data else EMPTY, data[2:].decode())
         return first & 15, data
 
 
