@@ -63,7 +63,7 @@ function options(props: Props, width: number): uPlot.Options {
 
 function clockOf(seconds: number, hasSeconds: boolean): string {
   return new Date(seconds * 1000).toLocaleTimeString([], {
-    hour: "2-digit", minute: "2-digit", ...(hasSeconds ? { second: "2-digit" } : {}),
+    hour: "2-digit", minute: "2-digit", hourCycle: "h23", ...(hasSeconds ? { second: "2-digit" } : {}),
   });
 }
 

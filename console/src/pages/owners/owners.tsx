@@ -110,9 +110,11 @@ export default function OwnersPage() {
     { title: "Actions", class: "actions", cell: (each) => (
       <>
         <Button size="small" label={`Ceilings of ${each.name}`} onClick={() => setEdited(each)}>Ceilings</Button>
-        <Button size="small" kind="quiet" icon="trash" label={`Remove the ceilings of ${each.name}`} onClick={async () => {
-          if (await remove(each)) await reload();
-        }} />
+        {each.ceilings.some(({ source }) => source === "command") && (
+          <Button size="small" kind="quiet" icon="trash" label={`Remove the ceilings of ${each.name}`} onClick={async () => {
+            if (await remove(each)) await reload();
+          }} />
+        )}
       </>
     ) },
   ];
