@@ -3,6 +3,7 @@
 import { computed, signal } from "@preact/signals";
 
 export interface Session {
+  id: string;
   owner: string;
   role: "admin" | "user" | "reader";
   expires: string;
@@ -53,8 +54,8 @@ function role_of(text: string): Session["role"] {
   return text === "admin" || text === "user" ? text : "reader";
 }
 
-function enter(body: { owner: string; role: string; expires: string }): void {
-  state.value = { kind: "in", session: { owner: body.owner, role: role_of(body.role), expires: body.expires } };
+function enter(body: { id?: string; owner: string; role: string; expires: string }): void {
+  state.value = { kind: "in", session: { id: body.id ?? "", owner: body.owner, role: role_of(body.role), expires: body.expires } };
 }
 
 export async function login(secret: { code: string } | { token: string }): Promise<void> {
@@ -64,7 +65,7 @@ export async function login(secret: { code: string } | { token: string }): Promi
     body: JSON.stringify(secret),
   });
   if (!response.ok) throw new Error(await readError(response));
-  const body = (await response.json()) as { key: string; owner: string; role: string; expires: string };
+  const body = (await response.json()) as { key: string; id?: string; owner: string; role: string; expires: string };
   sessionStorage.setItem(storageKey, body.key);
   enter(body);
 }
@@ -79,7 +80,7 @@ export async function probe(): Promise<"in" | "out" | "away"> {
   }
   if (response.status === 401) return "out";
   if (!response.ok) return "away";
-  enter((await response.json()) as { owner: string; role: string; expires: string });
+  enter((await response.json()) as { id?: string; owner: string; role: string; expires: string });
   return "in";
 }
 

@@ -1,17 +1,19 @@
 // The page Access: tokens of clients, and sessions of the console.
-import { canWrite } from "../../api/session";
 import { href, segments } from "../../router";
 import { Tabs } from "../../ui/tabs";
+import { Sessions } from "./sessions";
 import { Tokens } from "./tokens";
 
 export default function AccessPage() {
-  const parts = [{ id: "tokens", label: "Tokens" }].filter((each) => each.id !== "tokens" || canWrite.value);
-  const current = parts.find((each) => each.id === segments.value[1]) ?? parts[0]!;
+  const current = segments.value[1] === "sessions" ? "sessions" : "tokens";
   return (
     <>
       <header class="page-head"><h1>Access</h1></header>
-      <Tabs label="Parts of this page" current={current.id} tabs={parts.map((each) => ({ ...each, href: href("access", each.id) }))} />
-      {current.id === "tokens" && <Tokens />}
+      <Tabs label="Parts of this page" current={current} tabs={[
+        { id: "tokens", label: "Tokens", href: href("access", "tokens") },
+        { id: "sessions", label: "Sessions", href: href("access", "sessions") },
+      ]} />
+      {current === "tokens" ? <Tokens /> : <Sessions />}
     </>
   );
 }
