@@ -1,0 +1,218 @@
+// Login, the table of sandboxes, the create dialog, actions, bulk actions, and the view of a reader.
+import assert from "node:assert/strict";
+import { claim, eventually, finish, forgive, newContext, open, sleep, startDaemon } from "./lib.mjs";
+
+const daemon = await startDaemon();
+for (const name of ["alpha", "beta", "gamma"])
+  await daemon.holt("create", "--name", name, "--label", `team=${name === "gamma" ? "blue" : "red"}`);
+
+let page;
+const row = (name) => page.getByRole("row").filter({ hasText: name });
+const names = () => page.locator(".table-body .name bdi").allTextContents();
+const stateOf = async (name) => JSON.parse(await daemon.holt("inspect", name, "-o", "json")).state;
+
+await claim("a_wrong_token_is_refused_with_a_reason", async () => {
+  const context = await newContext();
+  const login = await context.newPage();
+  await login.goto(`${daemon.url}/`);
+  await login.getByLabel("Token").fill("holt_wrong");
+  await login.getByRole("button", { name: "Log in" }).click();
+  await login.locator(".hint.error").waitFor();
+  assert.match(await login.locator(".hint.error").textContent(), /token/i);
+  await context.close();
+  forgive(/status of 401/);
+});
+
+await claim("a_token_logs_in", async () => {
+  page = await open(daemon);
+  await page.getByText("alpha").waitFor();
+});
+
+await claim("a_reload_keeps_the_session", async () => {
+  await page.reload();
+  await page.getByText("alpha").waitFor();
+});
+
+await claim("a_second_tab_gets_the_key_from_the_first", async () => {
+  const second = await page.context().newPage();
+  await second.goto(`${daemon.url}/`);
+  await second.getByText("alpha").waitFor();
+  await second.close();
+});
+
+await claim("the_overview_shows_the_host", async () => {
+  await page.getByRole("region", { name: "Health" }).getByText("ok").waitFor();
+  await page.getByRole("region", { name: "Storage" }).getByRole("meter").waitFor();
+  await page.getByRole("region", { name: "Warm pool" }).waitFor();
+});
+
+await claim("sandboxes_of_others_appear_and_change_without_a_reload", async () => {
+  await daemon.holt("create", "--name", "delta");
+  await row("delta").getByText("active").waitFor();
+  await daemon.holt("stop", "delta");
+  await row("delta").getByText("stopped").waitFor();
+  await daemon.holt("rm", "-f", "delta");
+  await row("delta").waitFor({ state: "detached" });
+});
+
+await claim("the_filter_finds_names_labels_and_states", async () => {
+  const filter = page.getByRole("searchbox");
+  await filter.fill("team=red");
+  await eventually(async () => (await names()).sort().join() === "alpha,beta");
+  await filter.fill("team=red bet");
+  await eventually(async () => (await names()).join() === "beta");
+  await filter.fill("");
+  await page.getByRole("group", { name: "State" }).getByText("Stopped").click();
+  await page.getByText("No sandbox matches").waitFor();
+  await page.getByRole("group", { name: "State" }).getByText("All").click();
+  await eventually(async () => (await names()).length === 3);
+});
+
+await claim("a_click_on_a_head_sorts", async () => {
+  await page.getByRole("columnheader", { name: "Name" }).getByRole("button").click();
+  await eventually(async () => (await names()).join() === "alpha,beta,gamma");
+  await page.getByRole("columnheader", { name: "Name" }).getByRole("button").click();
+  await eventually(async () => (await names()).join() === "gamma,beta,alpha");
+});
+
+await claim("the_dialog_creates_a_sandbox_and_opens_it", async () => {
+  await page.getByRole("button", { name: "Create sandbox" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Time to live").fill("soon");
+  assert.ok(await dialog.getByRole("button", { name: "Create" }).isDisabled());
+  await dialog.getByLabel("Time to live").fill("2h");
+  await dialog.getByLabel("Name").fill("made-here");
+  await dialog.getByLabel("Labels").fill("team=green, job=test");
+  await dialog.getByText("Limits and runtime").click();
+  await dialog.getByLabel("Memory").fill("256M");
+  await dialog.getByRole("button", { name: "Create" }).click();
+  await page.getByRole("heading", { name: "made-here" }).waitFor();
+  const made = JSON.parse(await daemon.holt("inspect", "made-here", "-o", "json"));
+  assert.deepEqual(made.labels, { team: "green", job: "test" });
+  assert.equal(Number(made.limits.memoryBytes), 256 << 20);
+  assert.ok(made.expiresAt);
+});
+
+await claim("a_refused_create_says_why_and_keeps_the_form", async () => {
+  await page.evaluate(() => (location.hash = "#/"));
+  await page.getByRole("button", { name: "Create sandbox" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("made-here");
+  await dialog.getByRole("button", { name: "Create" }).click();
+  await dialog.getByRole("alert").getByText("made-here").waitFor();
+  assert.equal(await dialog.getByLabel("Name").inputValue(), "made-here");
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await dialog.waitFor({ state: "detached" });
+  forgive(/status of 409/);
+});
+
+await claim("the_header_of_a_sandbox_has_the_actions_of_its_state", async () => {
+  await row("made-here").getByRole("link").click();
+  const actions = page.getByRole("group", { name: "Actions" });
+  await actions.getByRole("button", { name: "Pause" }).click();
+  await page.locator(".page-head").getByText("paused").waitFor();
+  await actions.getByRole("button", { name: "Resume" }).click();
+  await page.locator(".page-head").getByText("active").waitFor();
+  await actions.getByRole("button", { name: "Stop" }).click();
+  await page.getByRole("dialog").getByText("running processes").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+  assert.equal(await stateOf("made-here"), "active");
+  await actions.getByRole("button", { name: "Stop" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
+  await page.locator(".page-head").getByText("stopped").waitFor();
+  await actions.getByRole("button", { name: "Start" }).click();
+  await page.locator(".page-head").getByText("active").waitFor();
+});
+
+await claim("a_bulk_destroy_says_what_is_lost_and_asks_once", async () => {
+  await daemon.holt("turn", "alpha");
+  await page.evaluate(() => (location.hash = "#/"));
+  await page.getByRole("searchbox").fill("team=red");
+  await eventually(async () => (await names()).length === 2);
+  await page.getByLabel("Select all").check();
+  await page.getByRole("group", { name: "Actions on the selection" }).getByRole("button", { name: "Destroy" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("Destroy 2 sandboxes?").waitFor();
+  await dialog.getByText("alpha: its files, 1 snapshot, its processes").waitFor();
+  await dialog.getByRole("button", { name: "Destroy 2" }).click();
+  await page.getByText("No sandbox matches").waitFor();
+  await page.getByText("Destroyed 2 sandboxes").waitFor();
+  assert.deepEqual((await daemon.holt("ls", "-q")).split("\n").length, 2);
+  await page.getByRole("searchbox").fill("");
+});
+
+await claim("a_burst_of_events_changes_the_page_at_most_four_times_a_second", async () => {
+  await row("gamma").waitFor();
+  await page.evaluate(() => {
+    globalThis.changes = new Set();
+    globalThis.observer = new MutationObserver(() => globalThis.changes.add(Math.floor(performance.now() / 10)));
+    for (const each of document.querySelectorAll(".table-body .state"))
+      globalThis.observer.observe(each, { subtree: true, childList: true, characterData: true, attributes: true });
+  });
+  const start = Date.now();
+  const rounds = 15;
+  for (let i = 0; i < rounds; i++) {
+    await daemon.call("SandboxService/Pause", { sandboxId: "gamma" });
+    await daemon.call("SandboxService/Resume", { sandboxId: "gamma" });
+  }
+  const seconds = (Date.now() - start) / 1000;
+  await sleep(600);
+  const changes = await page.evaluate(() => globalThis.changes.size);
+  console.log(`    ${2 * rounds} events in ${seconds.toFixed(1)} s, ${changes} changes of the page`);
+  assert.ok(changes <= 4 * (seconds + 0.6) + 2, `${changes} changes`);
+  await row("gamma").getByText("active").waitFor();
+});
+
+await claim("a_hidden_tab_receives_nothing_and_is_current_when_it_is_shown", async () => {
+  let frames = 0;
+  const hidden = await open(daemon);
+  hidden.on("websocket", (socket) => socket.on("framereceived", () => frames++));
+  await hidden.reload();
+  await hidden.getByText("gamma").waitFor();
+  const setHidden = (isHidden) => hidden.evaluate((value) => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => value });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, isHidden);
+  assert.ok(frames > 0);
+  await setHidden(true);
+  await sleep(500);
+  frames = 0;
+  await daemon.holt("create", "--name", "meanwhile");
+  await sleep(1500);
+  assert.equal(frames, 0);
+  assert.equal(await hidden.getByText("meanwhile").count(), 0);
+  await setHidden(false);
+  await hidden.getByText("meanwhile").waitFor();
+  await hidden.context().close();
+});
+
+await claim("a_reader_sees_no_actions_and_is_refused", async () => {
+  const created = await daemon.call("TokenService/Create", { role: "read-only" });
+  const reader = await open(daemon, { token: created.secret });
+  await reader.getByText("gamma").waitFor();
+  assert.equal(await reader.getByRole("button", { name: "Create sandbox" }).count(), 0);
+  assert.equal(await reader.getByRole("checkbox").count(), 0);
+  await reader.getByText("gamma").click();
+  await reader.getByRole("heading", { name: "gamma" }).waitFor();
+  assert.equal(await reader.getByRole("group", { name: "Actions" }).count(), 0);
+  const status = await reader.evaluate(async () => {
+    const reply = await fetch("/holt.v1.SandboxService/Stop", {
+      method: "POST",
+      headers: { "Content-Type": "application/json", "X-Holt-Session": sessionStorage.getItem("holt.key") },
+      body: JSON.stringify({ sandboxId: "gamma" }),
+    });
+    return reply.status;
+  });
+  assert.equal(status, 403);
+  forgive(/status of 403/);
+  assert.equal(await stateOf("gamma"), "active");
+  await reader.context().close();
+});
+
+await claim("a_logout_ends_the_session", async () => {
+  await page.getByRole("button", { name: "Log out" }).click();
+  await page.getByLabel("Token").waitFor();
+  assert.equal(await page.evaluate(() => sessionStorage.getItem("holt.key")), null);
+});
+
+await finish();
