@@ -109,7 +109,9 @@ export function ended(reason?: string): void {
 
 export async function logout(): Promise<void> {
   try {
-    await fetch("/console/logout", { method: "POST", headers: headers() });
+    await fetch("/console/logout", {
+      method: "POST", headers: { ...headers(), "Content-Type": "application/json" }, body: "{}",
+    });
   } finally {
     channel.postMessage({ out: true });
     ended();

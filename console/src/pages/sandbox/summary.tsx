@@ -29,9 +29,9 @@ function of(limit: string | null) {
 }
 
 function Usage({ stats }: { stats: SandboxStats | null }) {
-  if (!stats) return <dl class="facts"><Fact name="CPU">–</Fact></dl>;
+  if (!stats) return <dl class="summary-facts"><Fact name="CPU">–</Fact></dl>;
   return (
-    <dl class="facts">
+    <dl class="summary-facts">
       <Fact name="CPU">
         {stats.cpuMillis === undefined ? "–" : (stats.cpuMillis / 1000).toFixed(2)}
         {of(stats.cpuLimitMillis ? cpus(stats.cpuLimitMillis) : null)}
@@ -57,7 +57,7 @@ function limit(value: number | bigint | undefined, format: (value: number) => st
 function Properties({ sandbox }: { sandbox: Sandbox }) {
   const hasLabels = Object.keys(sandbox.labels).length > 0;
   return (
-    <dl class="facts">
+    <dl class="summary-facts">
       <Fact name="Id"><span class="mono">{sandbox.id}</span></Fact>
       <Fact name="Name">{sandbox.name ? <Foreign text={sandbox.name} /> : <span class="muted">none</span>}</Fact>
       <Fact name="Owner"><Foreign text={sandbox.owner} /></Fact>
@@ -80,7 +80,7 @@ function Limits({ sandbox }: { sandbox: Sandbox }) {
     ? `${duration(Number(sandbox.idleTimeoutMs))}, then ${sandbox.idleAction || "kill"}` : "none";
   const ttl = sandbox.expiresAt ? `${dateTime(sandbox.expiresAt)}, then ${sandbox.expireAction || "kill"}` : "never";
   return (
-    <dl class="facts">
+    <dl class="summary-facts">
       <Fact name="Memory">{limit(sandbox.limits?.memoryBytes, bytes)}</Fact>
       <Fact name="CPUs">{limit(sandbox.limits?.cpuMillis, cpus)}</Fact>
       <Fact name="Processes">{limit(sandbox.limits?.pids, String)}</Fact>
