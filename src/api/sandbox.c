@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "api/message/messages.h"
+#include "api/message/network_messages.h"
 #include "api/message/process_messages.h"
 #include "api/message/process_spec.h"
 #include "api/service.h"
@@ -24,6 +25,7 @@
 #include "host/sandbox/mount.h"
 #include "host/volume/named_volume.h"
 #include "http/exchange.h"
+#include "net/policy.h"
 
 _Static_assert(MSG_CREATE_SANDBOX_REQUEST_LABELS_MAX_ITEMS <= SANDBOX_LABELS_MAX, "labels");
 _Static_assert(MSG_CREATE_SANDBOX_REQUEST_VOLUMES_MAX_ITEMS <= SANDBOX_MOUNTS_MAX, "mounts");
@@ -40,12 +42,23 @@ static struct sandbox_limits limits_of(const struct msg_limits *limits)
                   : (struct sandbox_limits){ 0 };
 }
 
+/* Reads the network of a request; *ret is NULL if it says nothing. */
+static int network_take(const struct msg_network_policy *message, struct net_layer *room,
+                        const struct net_layer **ret, struct err *err)
+{
+    int r = network_layer_is_given(message) ? network_layer_read(message, room, err) : 0;
+
+    *ret = r == 0 && network_layer_is_given(message) ? room : NULL;
+    return r;
+}
+
 int sandbox_service_run(const struct call *call, const struct msg_run_request *request,
                         struct stream **ret, struct err *err)
 {
     static const struct msg_sandbox_spec none = { .template = "", .runtime = "" };
     const struct msg_sandbox_spec *sandbox = request->sandbox ? request->sandbox : &none;
-    const struct machine_spec machine = {
+    cleanup_with(net_layer_done) struct net_layer network = { 0 };
+    struct machine_spec machine = {
         .caller = call->caller,
         .template = text_or_null(sandbox->template),
         .runtime = text_or_null(sandbox->runtime),
@@ -55,6 +68,8 @@ int sandbox_service_run(const struct call *call, const struct msg_run_request *r
     struct process_spec process;
     int r = process_spec_fill(request->process, call->arena, &process, err);
 
+    if (r == 0)
+        r = network_take(sandbox->network, &network, &machine.network, err);
     return r < 0 ? r : process_stream_run(call, &machine, &process, ret, err);
 }
 
@@ -152,11 +167,14 @@ int sandbox_service_create(const struct call *call,
     struct msg_capabilities capabilities;
     struct host_capabilities can;
     struct msg_sandbox message;
+    cleanup_with(net_layer_done) struct net_layer network = { 0 };
     struct sandbox_spec spec;
     char *address = arena_take(call->arena, LISTENER_ADDRESS_SIZE, 1);
     bool is_joined = false;
     int r = spec_fill(call, request, &spec, err);
 
+    if (r == 0)
+        r = network_take(request->network, &network, &spec.network, err);
     if (r == 0)
         r = sandbox_create_once(call->host, &spec, &sandbox, &is_joined, err);
     if (r < 0)
@@ -356,6 +374,7 @@ int sandbox_service_fork(const struct call *call, const struct msg_fork_request 
         .has_ttl = request->has_ttl_ms,
         .ttl_ms = request->ttl_ms,
     };
+    cleanup_with(net_layer_done) struct net_layer network = { 0 };
     struct sandbox_info *infos;
     int r;
 
@@ -366,6 +385,8 @@ int sandbox_service_fork(const struct call *call, const struct msg_fork_request 
                        "field 'from': 'template' stands for the template itself; create a sandbox "
                        "from that instead");
     r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
+    if (r == 0)
+        r = network_take(request->network, &network, &spec.network, err);
     if (r == 0)
         r = sandbox_fork(sandbox, &spec, forks, err);
     if (r < 0)

@@ -292,6 +292,17 @@ await claim("logins_to_the_console_are_made_and_ended", async () => {
   await refused(Code.NotFound, holt.console.revokeSession({ id: "s0000000" }));
 });
 
+await claim("networks_have_policies", async () => {
+  const { network } = await holt.network.get({ sandboxId });
+  assert.equal(network.mode, "none");
+  assert.deepEqual(network.layers.map((each) => each.source), ["holt.conf", "sandbox"]);
+  assert.equal((await holt.network.set({ sandboxId, policy: { mode: "none" } })).network.mode, "none");
+  await refused(Code.InvalidArgument, holt.network.set({ sandboxId, allow: ["a*.test"] }));
+  assert.deepEqual((await holt.network.log({ sandboxId })).connections, []);
+  const { allowed, rule } = await holt.network.test({ sandboxId, target: "https://a.test" });
+  assert.ok(!allowed && rule.includes("mode none"), rule);
+});
+
 await claim("owners_have_ceilings", async () => {
   const { owner } = await holt.owner.set({ owner: "ann", settings: [{ name: "sandboxes", value: "3" }] });
   assert.ok(owner.ceilings.some((each) => each.name === "sandboxes" && each.value === "3" && each.source === "command"));

@@ -9,6 +9,7 @@
 #include "host/core/host.h"
 #include "host/core/owned_template.h"
 #include "host/core/share.h"
+#include "host/sandbox/network.h"
 #include "host/sandbox/sandbox.h"
 #include "wire/envelope.h"
 
@@ -57,6 +58,7 @@ struct msg_sandbox sandbox_message(const struct call *call, const struct sandbox
     return (struct msg_sandbox){
         .id = info->id,
         .owner = info->owner,
+        .network = network_mode_name(call->host, info->owner, info->network),
         .name = info->name,
         .state = sandbox_state_name(info->state),
         .reason = info->reason,

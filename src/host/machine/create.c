@@ -2,6 +2,7 @@
 /* Throw-away machines: created for one process, found by their id while it runs. */
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "host/core/host_internal.h"
@@ -9,6 +10,7 @@
 #include "host/machine/pool.h"
 #include "host/observe/metrics_internal.h"
 #include "host/owner/owner_internal.h"
+#include "host/sandbox/network.h"
 #include "kernel/cgroup/cgroup.h"
 #include "store/volume/volume.h"
 
@@ -109,6 +111,7 @@ struct throwaway {
     uint64_t quota_bytes;
     bool needs_quota;
     struct owner_charge charge;
+    char *network; /* as sandboxes record it; NULL: none */
 };
 
 /* Takes a machine from the pool, or starts one. */
@@ -229,12 +232,15 @@ int machine_create(struct host *host, const struct machine_spec *spec, struct ma
     if (r == 0)
         r = host_choose_template(host, spec->caller, spec->template, throwaway.template, err);
     if (r == 0)
+        r = network_record(host, spec->caller->owner, spec->network, &throwaway.network, err);
+    if (r == 0)
         r = host_admit(host, &throwaway.charge, 1, err);
-    if (r < 0)
-        return metrics_note(host->metrics, TIMED_RUN, began_ns, r);
-    r = machine_create_admitted(host, &throwaway, ret, err);
-    if (r < 0)
-        host_dismiss(host, &throwaway.charge);
+    if (r == 0) {
+        r = machine_create_admitted(host, &throwaway, ret, err);
+        if (r < 0)
+            host_dismiss(host, &throwaway.charge);
+    }
+    free(throwaway.network);
     return metrics_note(host->metrics, TIMED_RUN, began_ns, r);
 }
 

@@ -213,6 +213,16 @@ int network_policy(struct host *host, const char *owner, const char *recorded,
     return 0;
 }
 
+const char *network_mode_name(struct host *host, const char *owner, const char *recorded)
+{
+    cleanup_with(net_policy_done) struct net_policy policy = { 0 };
+    struct err ignored;
+
+    if (!recorded || network_policy(host, owner, recorded, &policy, &ignored) < 0)
+        return net_mode_name(NET_NONE);
+    return net_mode_name(net_policy_mode(&policy));
+}
+
 static char *sandbox_recorded(struct sandbox *sandbox)
 {
     lock_scope(&sandbox->lock);

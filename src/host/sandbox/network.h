@@ -33,6 +33,9 @@ int network_record(struct host *host, const char *owner, const struct net_layer 
 int network_policy(struct host *host, const char *owner, const char *recorded,
                    struct net_policy *ret, struct err *err);
 
+/* Returns the mode that the whole policy amounts to, as a word. */
+const char *network_mode_name(struct host *host, const char *owner, const char *recorded);
+
 /* Returns the layer that a sandbox has recorded, in mode none if there is none. */
 int sandbox_network_layer(struct sandbox *sandbox, struct net_layer *ret, struct err *err);
 

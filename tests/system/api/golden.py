@@ -498,6 +498,19 @@ def template_calls(call, directory):
     call("remove no template", "TemplateService/Remove", name="committed")
 
 
+def network_calls(call):
+    """Policies of sandboxes; no call needs a network."""
+    call("network", "NetworkService/Get", sandboxId="plain")
+    call("no network", "NetworkService/Set", sandboxId="plain", policy={"mode": "none"})
+    call("no network with rules", "NetworkService/Set", sandboxId="plain", policy={"mode": "none", "allow": ["a.test"]})
+    call("a rule that cannot be compiled", "NetworkService/Set", sandboxId="plain", allow=["a*.test"])
+    call("remove no rule", "NetworkService/Set", sandboxId="plain", remove=["a.test"])
+    call("network log", "NetworkService/Log", sandboxId="plain")
+    call("test a name", "NetworkService/Test", sandboxId="plain", target="https://a.test/")
+    call("test no target", "NetworkService/Test", sandboxId="plain", target="127.1")
+    call("create with a bad rule", "SandboxService/Create", network={"allow": ["10.0.0.1/8"]})
+
+
 def owner_calls(call):
     """After all other sandboxes are gone."""
     call("own owner", "OwnerService/Get")
@@ -552,6 +565,7 @@ def all_calls(daemon, directory):
     shell_calls(call)
     file_calls(call)
     tool_calls(call)
+    network_calls(call)
     owner_calls(call)
     token_calls(call)
     console_calls(call)
@@ -621,6 +635,8 @@ BASES = {  # a request that is right, and is refused for what it names, or chang
     "TemplateService/Commit": {**NOBODY, "name": "nothing"},
     "VolumeService/Create": {"name": "a volume's name"}, "VolumeService/List": {},
     "VolumeService/Remove": {"volume": "nothing"}, "VolumeService/Adopt": {"volume": "nothing"},
+    "NetworkService/Get": NOBODY, "NetworkService/Log": NOBODY, "NetworkService/Test": {**NOBODY, "target": "a.test"},
+    "NetworkService/Set": {**NOBODY, "policy": {}},
     "OwnerService/Get": {"owner": "nobody"}, "OwnerService/List": {}, "OwnerService/Remove": {"owner": "nobody"},
     "OwnerService/Set": {"owner": "fields", "settings": [{"name": "nothing", "value": "1"}]},
     "TokenService/Create": {"label": "fields", "ttlMs": 60000}, "TokenService/List": {},

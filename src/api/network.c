@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/sandbox/network.h"
+
+#include <string.h>
+
+#include "api/message/network_messages.h"
+#include "api/service.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "host/sandbox/sandbox.h"
+#include "net/policy.h"
+#include "net/target.h"
+
+static const char *const *rules_message(struct arena *arena, const struct net_rules *rules)
+{
+    const char **texts = arena_take(arena, rules->count, sizeof(*texts));
+
+    for (size_t i = 0; i < rules->count; i++)
+        texts[i] = rules->items[i].text;
+    return texts;
+}
+
+/* The message refers to the policy. */
+static struct msg_network network_message(struct arena *arena, const struct net_policy *policy)
+{
+    struct msg_network_layer *layers = arena_take(arena, policy->count, sizeof(*layers));
+
+    for (size_t i = 0; i < policy->count; i++) {
+        const struct net_layer *layer = &policy->layers[i];
+
+        layers[i] = (struct msg_network_layer){ .source = net_source_name(layer->source),
+                                                .mode = net_mode_name(layer->mode),
+                                                .allow = rules_message(arena, &layer->allow),
+                                                .allow_count = layer->allow.count,
+                                                .deny = rules_message(arena, &layer->deny),
+                                                .deny_count = layer->deny.count,
+                                                .allow_wins = layer->allow_wins };
+    }
+    return (struct msg_network){ .mode = net_mode_name(net_policy_mode(policy)),
+                                 .layers = layers,
+                                 .layers_count = policy->count };
+}
+
+int network_service_get(const struct call *call, const struct msg_network_get_request *request,
+                        struct err *err)
+{
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    cleanup_with(net_policy_done) struct net_policy policy = { 0 };
+    struct msg_network network;
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
+
+    if (r == 0)
+        r = sandbox_network_policy(sandbox, &policy, err);
+    if (r < 0)
+        return r;
+    network = network_message(call->arena, &policy);
+    return call_reply(call, MESSAGE(msg_network_get_response, .network = &network), err);
+}
+
+static int rules_add(struct net_layer *layer, const char *const *rules, size_t count, bool is_deny,
+                     struct err *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = is_deny ? net_layer_deny(layer, rules[i], err) : net_layer_allow(layer, rules[i], err);
+    return r;
+}
+
+int network_layer_read(const struct msg_network_policy *message, struct net_layer *ret,
+                       struct err *err)
+{
+    cleanup_with(net_layer_done) struct net_layer layer = { .source = NET_FROM_SANDBOX };
+    bool has_rules = message->allow_count + message->deny_count > 0;
+    int r = 0;
+
+    if (*message->mode)
+        r = net_mode_parse(message->mode, &layer.mode, err);
+    else if (has_rules)
+        layer.mode = NET_ALLOW;
+    if (r == 0 && has_rules && layer.mode == NET_NONE)
+        r = err_set(err, ERR_INVALID, "network mode none has no rules; use allow or open");
+    if (r == 0)
+        r = rules_add(&layer, message->allow, message->allow_count, false, err);
+    if (r == 0)
+        r = rules_add(&layer, message->deny, message->deny_count, true, err);
+    if (r < 0)
+        return r;
+    *ret = layer;
+    layer = (struct net_layer){ 0 };
+    return 0;
+}
+
+bool network_layer_is_given(const struct msg_network_policy *message)
+{
+    return message && (*message->mode || message->allow_count > 0 || message->deny_count > 0);
+}
+
+/* Changes the lists of a layer. */
+static int layer_change(const struct msg_network_set_request *request, struct net_layer *layer,
+                        struct err *err)
+{
+    int r;
+
+    for (size_t i = 0; i < request->remove_count; i++) {
+        if (!net_layer_remove(layer, request->remove[i]))
+            return err_set(err, ERR_NOT_FOUND, "the sandbox has no rule '%.100s'",
+                           request->remove[i]);
+    }
+    if (layer->mode == NET_NONE && request->allow_count + request->deny_count > 0)
+        layer->mode = request->allow_count > 0 ? NET_ALLOW : NET_OPEN;
+    r = rules_add(layer, request->allow, request->allow_count, false, err);
+    return r == 0 ? rules_add(layer, request->deny, request->deny_count, true, err) : r;
+}
+
+int network_service_set(const struct call *call, const struct msg_network_set_request *request,
+                        struct err *err)
+{
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    cleanup_with(net_layer_done) struct net_layer layer = { 0 };
+    cleanup_with(net_policy_done) struct net_policy policy = { 0 };
+    struct msg_network network;
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
+
+    if (r == 0)
+        r = request->policy ? network_layer_read(request->policy, &layer, err)
+                            : sandbox_network_layer(sandbox, &layer, err);
+    if (r == 0)
+        r = layer_change(request, &layer, err);
+    if (r == 0)
+        r = sandbox_network_set(sandbox, &layer, err);
+    if (r == 0)
+        r = sandbox_network_policy(sandbox, &policy, err);
+    if (r < 0)
+        return call_result(call, r, err);
+    network = network_message(call->arena, &policy);
+    return call_reply(call, MESSAGE(msg_network_set_response, .network = &network), err);
+}
+
+int network_service_log(const struct call *call, const struct msg_network_log_request *request,
+                        struct err *err)
+{
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
+
+    if (r < 0)
+        return r;
+    return call_reply(call, MESSAGE(msg_network_log_response, .connections_count = 0), err);
+}
+
+int network_service_test(const struct call *call, const struct msg_network_test_request *request,
+                         struct err *err)
+{
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    cleanup_with(net_policy_done) struct net_policy policy = { 0 };
+    struct net_verdict verdict;
+    struct net_target target = { 0 };
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
+
+    if (r == 0)
+        r = sandbox_network_policy(sandbox, &policy, err);
+    if (r == 0)
+        r = net_target_parse(request->target, request->address, &target, err);
+    if (r < 0)
+        return r;
+    if (target.request.protocol == NET_HTTP)
+        target.request.method = *request->method ? request->method : "GET";
+    net_target_decide(&policy, &target, &verdict);
+    return call_reply(
+        call,
+        MESSAGE(msg_network_test_response, .allowed = verdict.is_allowed, .rule = verdict.text),
+        err);
+}
