@@ -23,6 +23,22 @@ await claim("a_wrong_token_is_refused_with_a_reason", async () => {
   forgive(/status of 401/);
 });
 
+await claim("a_link_of_holt_console_logs_in_once", async () => {
+  const link = /http:\S+#login=\S+/.exec(await daemon.holt("console"))[0];
+  const context = await newContext();
+  const first = await context.newPage();
+  await first.goto(link);
+  await first.getByText("alpha").waitFor();
+  assert.ok(!first.url().includes("login"), first.url());
+  await context.close();
+  const later = await newContext();
+  const second = await later.newPage();
+  await second.goto(link);
+  await second.locator(".hint.error").waitFor();
+  await later.close();
+  forgive(/status of 401/);
+});
+
 await claim("a_token_logs_in", async () => {
   page = await open(daemon);
   await page.getByText("alpha").waitFor();
@@ -146,21 +162,19 @@ await claim("a_burst_of_events_changes_the_page_at_most_four_times_a_second", as
   await page.evaluate(() => {
     globalThis.changes = new Set();
     globalThis.observer = new MutationObserver(() => globalThis.changes.add(Math.floor(performance.now() / 10)));
-    for (const each of document.querySelectorAll(".table-body .state"))
-      globalThis.observer.observe(each, { subtree: true, childList: true, characterData: true, attributes: true });
+    globalThis.observer.observe(document.querySelector(".table-body"),
+      { subtree: true, childList: true, characterData: true });
   });
   const start = Date.now();
-  const rounds = 15;
-  for (let i = 0; i < rounds; i++) {
-    await daemon.call("SandboxService/Pause", { sandboxId: "gamma" });
-    await daemon.call("SandboxService/Resume", { sandboxId: "gamma" });
-  }
+  const rounds = 300;
+  for (let i = 0; i < rounds; i++)
+    await daemon.call("SandboxService/Update", { sandboxId: "gamma", labels: { round: String(i) } });
   const seconds = (Date.now() - start) / 1000;
-  await sleep(600);
+  await row("gamma").getByText(String(rounds - 1)).waitFor();
   const changes = await page.evaluate(() => globalThis.changes.size);
-  console.log(`    ${2 * rounds} events in ${seconds.toFixed(1)} s, ${changes} changes of the page`);
-  assert.ok(changes <= 4 * (seconds + 0.6) + 2, `${changes} changes`);
-  await row("gamma").getByText("active").waitFor();
+  console.log(`    ${rounds} events in ${seconds.toFixed(1)} s, ${changes} changes of the page`);
+  // Ages and statistics change the page as well; the last change may come after the last event.
+  assert.ok(changes >= 1 && changes <= 6 * (seconds + 1), `${changes} changes`);
 });
 
 await claim("a_hidden_tab_receives_nothing_and_is_current_when_it_is_shown", async () => {

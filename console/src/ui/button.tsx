@@ -14,6 +14,7 @@ interface Props {
   type?: "button" | "submit";
   class?: string;
   pressed?: boolean;
+  // Has the focus when its dialog opens.
   autoFocus?: boolean;
   // While a promise that it returns is pending, the button is busy; a rejection becomes a toast.
   onClick?: (event: MouseEvent) => unknown;
@@ -37,7 +38,7 @@ export function Button({ children, icon, label, kind = "plain", size = "normal",
   return (
     <button type={rest.type ?? "button"} class={classes.filter(Boolean).join(" ")}
       disabled={rest.disabled || isBusy} aria-label={label} title={label} aria-busy={isBusy}
-      aria-pressed={rest.pressed} autofocus={rest.autoFocus} onClick={(event) => void click(event)}>
+      aria-pressed={rest.pressed} data-focus={rest.autoFocus || undefined} onClick={(event) => void click(event)}>
       {icon && <Icon name={icon} />}
       {children && <span>{children}</span>}
     </button>

@@ -33,12 +33,14 @@ export function confirm(question: Question): Promise<boolean> {
 export function ConfirmHost() {
   const question = open.value;
   if (!question) return null;
+  // Enter alone must not lose anything.
+  const isDanger = question.isDanger !== false;
   return (
     <Dialog title={question.title} onClose={() => question.answer(false)}
       actions={
         <>
-          <Button onClick={() => question.answer(false)}>Cancel</Button>
-          <Button kind={question.isDanger === false ? "primary" : "danger"} autoFocus
+          <Button autoFocus={isDanger} onClick={() => question.answer(false)}>Cancel</Button>
+          <Button kind={isDanger ? "danger" : "primary"} autoFocus={!isDanger}
             onClick={() => question.answer(true)}>{question.action}</Button>
         </>
       }>

@@ -1,12 +1,9 @@
 // Puts a text into the clipboard.
 import { Button } from "./button";
-import { toast } from "./toast";
+import { copyText } from "./cli";
 
 export function Copy({ text, label }: { text: string; label: string }) {
   return (
-    <Button kind="quiet" size="small" icon="copy" label={label} onClick={async () => {
-      await navigator.clipboard.writeText(text);
-      toast("Copied");
-    }} />
+    <Button kind="quiet" size="small" icon="copy" label={label} onClick={() => copyText(text, "Copied")} />
   );
 }

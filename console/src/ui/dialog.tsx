@@ -20,6 +20,7 @@ export function Dialog({ title, children, actions, wide, onClose, onSubmit }: Pr
   useEffect(() => {
     const dialog = ref.current;
     dialog?.showModal();
+    dialog?.querySelector<HTMLElement>("[data-focus], .dialog-body :is(input, select, textarea)")?.focus();
     return () => dialog?.close();
   }, []);
   const body = (
