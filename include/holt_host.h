@@ -89,6 +89,7 @@ struct holt_stats {
     uint64_t quota_bytes;
     bool has_cpu_millis; /* from holt_stats_watch, except in the first report */
     uint32_t cpu_millis; /* thousandths of a CPU since the previous report */
+    const char *owner;
 };
 
 struct holt_stats_list {

@@ -52,6 +52,7 @@ static struct msg_sandbox_stats stats_message(const struct sandbox_stats *stats)
         .processes = stats->processes,
         .space_used = stats->space_used,
         .quota_bytes = stats->quota_bytes,
+        .owner = stats->owner,
     };
 }
 

@@ -25,7 +25,6 @@ struct ls_options {
     struct output_options output;
     struct words labels;
     const char *name, *state, *template; /* patterns of fnmatch(3); NULL: any */
-    bool has_owners;                     /* they belong to several */
 };
 
 static void ls_options_done(struct ls_options *options)
@@ -93,10 +92,9 @@ static void row_add(struct table *cells, const void *options, const void *result
     const struct holt_sandbox *sandbox = ((const struct holt_sandbox_list *)result)->items[row];
     char age[CELL_SIZE];
 
+    (void)options;
     format_age(age, sandbox->created_ms);
     table_add(cells, "%s", sandbox->id);
-    if (((const struct ls_options *)options)->has_owners)
-        table_add(cells, "%s", sandbox->owner);
     table_add(cells, "%s", or_dash(sandbox->name));
     table_add(cells, "%s", holt_state_name(sandbox->state));
     table_add(cells, "%s", or_dash(sandbox->template_name));
@@ -119,30 +117,25 @@ static bool is_wanted(const void *into, const void *result, size_t row)
            is_match(options->template, sandbox->template_name);
 }
 
-static bool has_several_owners(const struct holt_sandbox_list *list)
+static const char *row_owner(const void *result, size_t row)
 {
-    for (size_t i = 1; i < list->count; i++)
-        if (strcmp(list->items[i]->owner, list->items[0]->owner) != 0)
-            return true;
-    return false;
+    return ((const struct holt_sandbox_list *)result)->items[row]->owner;
 }
 
-static int ls_print(struct ls_options *options, const struct holt_sandbox_list *list)
+static int ls_print(const struct ls_options *options, const struct holt_sandbox_list *list)
 {
     static const char *const titles[] = { "ID", "NAME", "STATE", "TEMPLATE", "TURNS", "CREATED" };
-    static const char *const titles_with_owner[] = { "ID",       "OWNER", "NAME",   "STATE",
-                                                     "TEMPLATE", "TURNS", "CREATED" };
-    const unsigned more = options->has_owners = has_several_owners(list);
     const struct listing listing = {
         .result = list,
         .field = "sandboxes",
         .count = list->count,
-        .titles = more ? titles_with_owner : titles,
-        .columns = ARRAY_SIZE(titles) + more,
-        .right = 0x10U << more,
-        .flexible = 0x0aU << more,
+        .titles = titles,
+        .columns = ARRAY_SIZE(titles),
+        .right = 0x10,
+        .flexible = 0x0a,
         .id = row_id,
         .add = row_add,
+        .owner = row_owner,
         .is_wanted = is_wanted,
     };
 

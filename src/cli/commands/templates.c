@@ -173,6 +173,11 @@ static const char *row_id(const void *result, size_t row)
     return ((const struct holt_template_list *)result)->items[row]->name;
 }
 
+static const char *row_owner(const void *result, size_t row)
+{
+    return ((const struct holt_template_list *)result)->items[row]->owner_name;
+}
+
 static void row_add(struct table *cells, const void *options, const void *result, size_t row)
 {
     const struct holt_template *template = ((const struct holt_template_list *)result)->items[row];
@@ -194,7 +199,7 @@ static void row_add(struct table *cells, const void *options, const void *result
 
 static int ls_print(const struct ls_options *options, const struct holt_template_list *list)
 {
-    static const char *const titles[] = { "NAME", "KIND", "SIZE", "FILES", "CREATED", "OWNER" };
+    static const char *const titles[] = { "NAME", "KIND", "SIZE", "FILES", "CREATED", "PART OF" };
     const struct listing listing = {
         .result = list,
         .field = "templates",
@@ -205,6 +210,7 @@ static int ls_print(const struct ls_options *options, const struct holt_template
         .flexible = 0x20,
         .id = row_id,
         .add = row_add,
+        .owner = row_owner,
     };
 
     return listing_print(&listing, options);

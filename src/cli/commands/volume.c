@@ -40,6 +40,14 @@ static const char *row_id(const void *result, size_t row)
     return row < list->count ? list->items[row]->name : NULL;
 }
 
+/* Volumes without a record belong to root. */
+static const char *row_owner(const void *result, size_t row)
+{
+    const struct holt_volume_list *list = result;
+
+    return row < list->count ? list->items[row]->owner : "root";
+}
+
 /* Volumes without a record are behind the others. */
 static void row_add(struct table *cells, const void *options, const void *result, size_t row)
 {
@@ -67,6 +75,7 @@ static int volumes_print(const struct output_options *options, const struct holt
         .columns = ARRAY_SIZE(titles),
         .id = row_id,
         .add = row_add,
+        .owner = row_owner,
     };
 
     return listing_print(&listing, options);

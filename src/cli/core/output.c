@@ -149,18 +149,35 @@ static int print_ids(const struct listing *listing, const void *options)
     return command_printed();
 }
 
+static bool has_several_owners(const struct listing *listing)
+{
+    for (size_t row = 1; listing->owner && row < listing->count; row++)
+        if (strcmp(listing->owner(listing->result, row), listing->owner(listing->result, 0)) != 0)
+            return true;
+    return false;
+}
+
 static int print_table(const struct listing *listing, const void *options)
 {
+    enum { COLUMNS_MAX = 16 };
+    const unsigned more = has_several_owners(listing);
+    const char *titles[COLUMNS_MAX + 1] = { "OWNER" };
     cleanup_with(table_done) struct table cells = {
-        .titles = listing->titles,
-        .columns = listing->columns,
-        .right = listing->right,
-        .flexible = listing->flexible,
+        .titles = titles,
+        .columns = listing->columns + more,
+        .right = listing->right << more,
+        .flexible = listing->flexible << more,
     };
 
-    for (size_t row = 0; row < listing->count; row++)
-        if (is_row_wanted(listing, options, row))
-            listing->add(&cells, options, listing->result, row);
+    for (size_t i = 0; i < listing->columns && i < COLUMNS_MAX; i++)
+        titles[i + more] = listing->titles[i];
+    for (size_t row = 0; row < listing->count; row++) {
+        if (!is_row_wanted(listing, options, row))
+            continue;
+        if (more)
+            table_add(&cells, "%s", listing->owner(listing->result, row));
+        listing->add(&cells, options, listing->result, row);
+    }
     table_print(&cells);
     return command_printed();
 }

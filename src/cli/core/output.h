@@ -22,6 +22,9 @@ struct listing {
     /* Returns what --quiet prints for a row; NULL: nothing. */
     const char *(*id)(const void *result, size_t row);
     void (*add)(struct table *cells, const void *options, const void *result, size_t row);
+    /* Returns the owner of a row, for a first column if there are several owners. NULL: no owners.
+     */
+    const char *(*owner)(const void *result, size_t row);
     /* NULL: every row is printed. */
     bool (*is_wanted)(const void *options, const void *result, size_t row);
 };

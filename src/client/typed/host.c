@@ -123,6 +123,7 @@ static void stats_fill(void *result, struct holt_stats *stats,
         .quota_bytes = message->quota_bytes,
         .has_cpu_millis = message->has_cpu_millis,
         .cpu_millis = message->cpu_millis,
+        .owner = message->owner,
     };
 }
 

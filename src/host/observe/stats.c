@@ -49,6 +49,7 @@ static void stats_fill(struct sandbox *sandbox, bool wants_space, struct sandbox
     };
     memcpy(ret->id, info.id, sizeof(ret->id));
     memcpy(ret->name, info.name, sizeof(ret->name));
+    memcpy(ret->owner, info.owner, sizeof(ret->owner));
     if (machine)
         stats_fill_machine(sandbox->host, machine, ret);
     machine_unref(machine);

@@ -14,6 +14,7 @@ struct host;
 struct sandbox_stats {
     char id[SANDBOX_ID_MAX];
     char name[SANDBOX_NAME_MAX + 1];
+    char owner[OWNER_NAME_MAX + 1];
     enum sandbox_state state;
     uint64_t taken_ms; /* of the monotonic clock */
     uint64_t age_ms;   /* since it was created */
