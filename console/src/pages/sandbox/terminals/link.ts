@@ -2,13 +2,20 @@
 // the sandbox has made again is the same tab with a new process.
 import { batch, effect, signal } from "@preact/signals";
 import { KilledBy, type Ended } from "@gen/process_pb";
+import { SandboxService } from "@gen/sandbox_pb";
 import { ShellService } from "@gen/shell_pb";
+import { pause } from "../../../api/connection";
 import { errorText } from "../../../api/errors";
 import { client } from "../../../api/transport";
 import { outcomeText } from "../processes/outcome";
 import type { Screen } from "./screen";
 import { Session, type Phase } from "./session";
 import type { TerminalTab } from "./store";
+
+const POLL_MS = 200;
+const POLLS = 300;
+// States that pass by themselves.
+const PASSING = new Set(["creating", "pausing", "rolling-back"]);
 
 export class Link {
   readonly phase = signal<Phase>("connecting");
@@ -20,6 +27,7 @@ export class Link {
   private isShown = false;
   private isOpening = false;
   private isClosed = false;
+  private wasStopped = false; // its process ended with the sandbox, which may be started again
 
   constructor(
     private readonly sandboxId: string, private readonly tab: TerminalTab, private readonly screen: Screen,
@@ -53,6 +61,7 @@ export class Link {
   // Starts a shell again that has ended, or attaches again after a failure.
   async again() {
     this.drop();
+    this.wasStopped = false;
     batch(() => {
       this.phase.value = "connecting";
       this.problem.value = "";
@@ -63,7 +72,8 @@ export class Link {
 
   // Called when the sandbox is active: what could not be opened before may be there now.
   async sandboxIsActive() {
-    if (this.phase.value === "failed" && this.isShown) await this.again();
+    const isDue = this.phase.value === "failed" || (this.phase.value === "ended" && this.wasStopped);
+    if (isDue && this.isShown) await this.again();
   }
 
   private drop() {
@@ -75,11 +85,24 @@ export class Link {
   // Returns the process of the shell. A reader starts none.
   private async findProcess(): Promise<string> {
     if (this.tab.kind === "process") return this.tab.id;
+    await this.untilActive();
     const request = { sandboxId: this.sandboxId, name: this.tab.id };
     const { shell } = this.mayWrite ? await client(ShellService).open(request) : await client(ShellService).get(request);
     if (!shell?.processId) throw new Error(`shell '${this.tab.id}' does not run`);
     if (shell.kind !== "bash") throw new Error("the sandbox has no bash, and a plain sh has no terminal");
     return shell.processId;
+  }
+
+  // Waits for the end of a rollback. In other states no shell can be opened.
+  private async untilActive() {
+    for (let i = 0; i < POLLS && !this.isClosed; i++) {
+      const { sandbox } = await client(SandboxService).get({ sandboxId: this.sandboxId });
+      const state = sandbox?.state ?? "";
+      if (state === "active") return;
+      if (!PASSING.has(state)) throw new Error(`the sandbox is ${state}`);
+      await pause(POLL_MS);
+    }
+    throw new Error("the sandbox is not active");
   }
 
   private async open() {
@@ -117,8 +140,9 @@ export class Link {
       this.problem.value = problem;
       this.outcome.value = ended ? outcomeText(ended) : "";
     });
-    const isRestored = ended?.killedBy === KilledBy.rollback && this.tab.kind === "shell" && this.mayWrite;
-    if (!isRestored) return;
+    if (this.tab.kind !== "shell" || !this.mayWrite) return;
+    this.wasStopped = ended?.killedBy === KilledBy.stop;
+    if (ended?.killedBy !== KilledBy.rollback) return;
     this.screen.note("rollback: the shell continues with the state of the snapshot");
     void this.again();
   }
