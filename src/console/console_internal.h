@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/access/session.h"
 #include "base/buf.h"
 #include "base/lock.h"
 #include "console/throttle.h"
@@ -16,7 +17,24 @@ struct host;
 struct refusal;
 struct session_store;
 
-enum { CONSOLE_BODY_MAX = 8 * 1024, CONSOLE_REPLY_MAX = 64 * 1024 };
+#define CONSOLE_DOWNLOAD "/console/download/"
+
+enum {
+    CONSOLE_BODY_MAX = 32 * 1024,
+    CONSOLE_REPLY_MAX = 64 * 1024,
+    TICKETS_MAX = 1024,
+    TICKETS_OF_SESSION_MAX = 64,
+    TICKET_HASH_BYTES = 32,
+};
+
+/* One download that a session may begin. */
+struct ticket {
+    unsigned char hash[TICKET_HASH_BYTES];
+    char session[SESSION_ID_LEN + 1];
+    char *sandbox; /* NULL: the place is free */
+    char *path;
+    uint64_t until_ms; /* clock_ms */
+};
 
 struct console {
     struct host *host;
@@ -25,6 +43,7 @@ struct console {
 
     struct lock lock; /* protects what follows */
     struct throttle throttle;
+    struct ticket tickets[TICKETS_MAX];
 };
 
 /* --- reply.c ---------------------------------------------------------------------------------- */
@@ -54,3 +73,9 @@ enum MHD_Result console_send_file(const struct console *console, struct exchange
 enum MHD_Result console_login(struct console *console, struct exchange *exchange);
 enum MHD_Result console_logout(struct console *console, struct exchange *exchange);
 enum MHD_Result console_session(struct console *console, struct exchange *exchange);
+
+/* --- ticket.c --------------------------------------------------------------------------------- */
+
+enum MHD_Result console_ticket(struct console *console, struct exchange *exchange);
+enum MHD_Result console_download(struct console *console, struct exchange *exchange);
+void console_tickets_done(struct console *console);

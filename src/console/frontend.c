@@ -26,6 +26,8 @@ static const struct console_route routes[] = {
     { MHD_HTTP_METHOD_POST, "/console/login", false, console_login },
     { MHD_HTTP_METHOD_POST, "/console/logout", true, console_logout },
     { MHD_HTTP_METHOD_GET, "/console/session", true, console_session },
+    { MHD_HTTP_METHOD_POST, "/console/ticket", true, console_ticket },
+    { MHD_HTTP_METHOD_GET, CONSOLE_DOWNLOAD, false, console_download },
 };
 
 static const struct refusal refuse_page = { 404, ERR_NOT_FOUND, "no such page", NULL, NULL, false };
@@ -61,10 +63,18 @@ static bool console_claim(struct exchange *exchange)
            (is_read(exchange) && console_has_file(console, exchange));
 }
 
+/* A path that ends with a slash stands for all below it. */
+static bool path_fits(const char *route, const char *path)
+{
+    size_t len = strlen(route);
+
+    return route[len - 1] == '/' ? strncmp(path, route, len) == 0 : strcmp(path, route) == 0;
+}
+
 static const struct console_route *route_find(const struct exchange *exchange)
 {
     for (size_t i = 0; i < ARRAY_SIZE(routes); i++)
-        if (strcmp(routes[i].path, exchange->path) == 0 &&
+        if (path_fits(routes[i].path, exchange->path) &&
             strcmp(routes[i].verb, exchange->verb) == 0)
             return &routes[i];
     return NULL;
@@ -191,6 +201,7 @@ void console_close(struct console *console)
     if (!console)
         return;
     session_store_free(console->sessions);
+    console_tickets_done(console);
     lock_destroy(&console->lock);
     free(console->dir);
     free(console);

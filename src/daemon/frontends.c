@@ -6,6 +6,7 @@
 #include "api/frontend.h"
 #include "api/mux/frontend.h"
 #include "api/pages.h"
+#include "api/plain/frontend.h"
 #include "auth/token_store.h"
 #include "base/err.h"
 #include "base/xalloc.h"
@@ -22,7 +23,7 @@
 #include "mcp/session.h"
 #endif
 
-enum { FRONTENDS_MAX = 6 };
+enum { FRONTENDS_MAX = 7 };
 
 struct frontends {
     struct host *host;
@@ -83,6 +84,7 @@ static int frontends_fill(struct frontends *frontends, const struct config *conf
     frontend_add(frontends, &console_frontend, frontends->console);
     frontend_add(frontends, &pages_frontend, frontends->host);
     frontend_add(frontends, &mux_frontend, NULL);
+    frontend_add(frontends, &plain_frontend, &frontends->api);
     frontend_add(frontends, &holt_frontend, &frontends->api);
     return r;
 }

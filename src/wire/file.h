@@ -115,7 +115,9 @@ enum file_flag {
     FILE_HAS_META = 1 << 13, /* write: `meta` replaces the file's metadata */
     FILE_FROM_HOME =
         1 << 14, /* paths are relative to the user's home; replies have absolute ones */
-    FILE_ALL_FLAGS = (1 << 15) - 1,
+    FILE_IF_MATCH =
+        1 << 15, /* atomic write: only over the file with the tag in `to`; "": over none */
+    FILE_ALL_FLAGS = (1 << 16) - 1,
 };
 
 struct file_request {
@@ -126,7 +128,7 @@ struct file_request {
     uint32_t limit;          /* list: maximum number of entries */
     uint64_t offset, length; /* read: 0 means all; write: position */
     const char *path;
-    const char *to; /* move */
+    const char *to; /* move; write with FILE_IF_MATCH */
     const char
         *after; /* list: only what follows this path, relative to the directory listed; "": all */
     const char *user; /* user whose rights apply: name or number; "": root */

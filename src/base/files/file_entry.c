@@ -2,6 +2,7 @@
 #include "base/files/file_entry.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -57,6 +58,14 @@ struct file_entry entry_of(const char *path, const struct stat *st)
         .group_name = "",
         .end_path = "",
     };
+}
+
+void entry_tag(const struct file_entry *entry, char ret[ENTRY_TAG_SIZE])
+{
+    uint64_t mtime_ns = (uint64_t)entry->mtime_s * 1000000000U + entry->mtime_ns;
+
+    (void)snprintf(ret, ENTRY_TAG_SIZE, "%llx-%llx-%llx", (unsigned long long)entry->inode,
+                   (unsigned long long)mtime_ns, (unsigned long long)entry->size);
 }
 
 const char *entry_type_name(enum entry_type type)

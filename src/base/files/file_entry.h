@@ -53,6 +53,10 @@ enum entry_type entry_type_of(mode_t mode);
 /* Converts a stat result; path is referenced, not copied. */
 struct file_entry entry_of(const char *path, const struct stat *st);
 
+/* Writes a text that changes whenever the contents of a file do: inode, time and size. */
+enum { ENTRY_TAG_SIZE = 3 * 17 + 8 };
+void entry_tag(const struct file_entry *entry, char ret[ENTRY_TAG_SIZE]);
+
 /* Returns "file", "directory", "link", "pipe", "socket", "character-device", "block-device"; ""
  * for ENTRY_NONE. */
 const char *entry_type_name(enum entry_type type);

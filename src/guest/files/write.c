@@ -48,6 +48,20 @@ static int open_temporary(struct file_writer *writer)
     return -errno;
 }
 
+/* Fails with -ESTALE if the file is not the one that the client has seen. */
+static int writer_check_tag(const struct file_writer *writer, const struct file_request *request)
+{
+    char tag[ENTRY_TAG_SIZE] = "";
+    struct file_entry entry;
+    struct stat st;
+
+    if (stat(writer->path, &st) == 0) {
+        entry = entry_of(writer->path, &st);
+        entry_tag(&entry, tag);
+    }
+    return strcmp(tag, request->to) == 0 ? 0 : -ESTALE;
+}
+
 /* Replaces the target of a symbolic link, not the link. The target keeps its mode and owner. */
 static int writer_open_atomic(struct file_writer *writer, const struct file_request *request)
 {
@@ -55,6 +69,8 @@ static int writer_open_atomic(struct file_writer *writer, const struct file_requ
 
     if (request->flags & (FILE_APPEND | FILE_AT_OFFSET))
         return -EINVAL;
+    if (request->flags & FILE_IF_MATCH && writer_check_tag(writer, request) < 0)
+        return -ESTALE;
     writer->is_new = stat(writer->path, &writer->old) < 0;
     if (!writer->is_new && request->flags & FILE_EXCLUSIVE)
         return -EEXIST;
@@ -122,6 +138,18 @@ static int writer_put(struct file_writer *writer, const char *data, size_t len)
     return r;
 }
 
+static int writer_commit(struct file_writer *writer, const struct file_request *request)
+{
+    int r = request->flags & FILE_IF_MATCH ? writer_check_tag(writer, request) : 0;
+
+    if (r < 0)
+        return r;
+    if (rename(writer->temporary, writer->path) < 0)
+        return errno == EBUSY ? file_overwrite_at(writer->fd, AT_FDCWD, writer->path) : -errno;
+    writer->temporary[0] = '\0';
+    return 0;
+}
+
 /* The owner is set before the mode, because chown clears mode bits. A user who may not change the
  * owner keeps the file. */
 static int writer_finish(struct file_writer *writer, const struct file_request *request)
@@ -139,12 +167,7 @@ static int writer_finish(struct file_writer *writer, const struct file_request *
     if (!writer->is_new && fchown(writer->fd, writer->old.st_uid, writer->old.st_gid) < 0 &&
         errno != EPERM)
         return -errno;
-    if (fchmod(writer->fd, mode) < 0)
-        return -errno;
-    if (rename(writer->temporary, writer->path) < 0)
-        return errno == EBUSY ? file_overwrite_at(writer->fd, AT_FDCWD, writer->path) : -errno;
-    writer->temporary[0] = '\0';
-    return 0;
+    return fchmod(writer->fd, mode) < 0 ? -errno : writer_commit(writer, request);
 }
 
 static void writer_done(struct file_writer *writer)
@@ -156,6 +179,8 @@ static void writer_done(struct file_writer *writer)
 
 static const char *writer_error_text(int r)
 {
+    if (r == -ESTALE)
+        return "it has changed";
     return r == -EINVAL ? "it is not a regular file, or an atomic write appends or has an offset"
                         : NULL;
 }
@@ -189,7 +214,7 @@ int file_write(struct worker *worker, const struct file_request *request)
         return worker_fail(worker, -ECANCELED, request->path, NULL);
     r = writer_finish(&writer, request);
     if (r < 0)
-        return worker_fail(worker, r, request->path, NULL);
+        return worker_fail(worker, r, request->path, writer_error_text(r));
     return worker_reply_entry(worker, writer.path, request->path, true);
 }
 

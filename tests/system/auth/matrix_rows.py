@@ -186,7 +186,7 @@ ENVD = {
 }
 
 PAGES = {"/metrics", "/healthz"}
-FRONTENDS = {"e2b_frontend", "mcp_frontend", "console_frontend", "mux_frontend", "pages_frontend", "holt_frontend"}
+FRONTENDS = {"e2b_frontend", "mcp_frontend", "console_frontend", "mux_frontend", "plain_frontend", "pages_frontend", "holt_frontend"}
 
 # Arguments of each tool for agents, which MCP lists; all of them take a sandbox, except the last two.
 TOOLS = {
