@@ -149,14 +149,14 @@ function States({ label, value, names, hasNow, onChange }: {
   label: string; value: string; names: readonly string[]; hasNow: boolean; onChange: (name: string) => void;
 }) {
   return (
-    <label class="compare-state">
-      <span>{label}</span>
-      <select value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+    <div class="compare-state">
+      <span aria-hidden="true">{label}</span>
+      <select aria-label={label} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
         {hasNow && <option value={now}>{stateName(now)}</option>}
         {names.map((each) => <option key={each} value={each}>{plain(each)}</option>)}
         <option value={template}>{stateName(template)}</option>
       </select>
-    </label>
+    </div>
   );
 }
 
@@ -174,13 +174,13 @@ function Head({ sandbox, snapshots, from, to, other, onRefresh }: HeadProps) {
       <span class="compare-arrow" aria-hidden="true">→</span>
       <States label="To" value={to} names={toNames} hasNow onChange={(name) => setQuery({ to: name, from: from || nowWord })} />
       {peers.length > 0 && (
-        <label class="compare-state">
-          <span>of</span>
-          <select value={other} onChange={(event) => setQuery({ with: event.currentTarget.value, to: null, from: event.currentTarget.value ? nowWord : null })}>
+        <div class="compare-state">
+          <span aria-hidden="true">of</span>
+          <select aria-label="Sandbox to compare with" value={other} onChange={(event) => setQuery({ with: event.currentTarget.value, to: null, from: event.currentTarget.value ? nowWord : null })}>
             <option value="">this sandbox</option>
             {peers.map((each) => <option key={each.id} value={each.id}>{plain(each.name || each.id)}</option>)}
           </select>
-        </label>
+        </div>
       )}
       <span class="grow" />
       <Button size="small" kind="quiet" icon="refresh" label="Compare again" onClick={onRefresh} />
