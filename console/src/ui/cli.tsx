@@ -19,8 +19,8 @@ export async function copyText(text: string, what: string): Promise<void> {
 // The shortcut "c" presses the first one of a page.
 export function CopyCli({ command, small }: { command: string; small?: boolean }) {
   return (
-    <span data-cli={command}>
-      <Button icon="copy" kind="quiet" size={small ? "small" : "normal"} label={`Copy as CLI: ${command}`}
+    <span data-cli={command} title={command}>
+      <Button icon="copy" kind="quiet" size={small ? "small" : "normal"} label="Copy as CLI"
         onClick={() => copyText(command, `Copied: ${command}`)}>{small ? undefined : "CLI"}</Button>
     </span>
   );

@@ -1,0 +1,56 @@
+// Every view of the console with something to show: for the tests of accessibility and of hostile
+// content, and for `make console-shots`.
+import { eventually } from "./lib.mjs";
+
+// Fills a daemon. Returns the id of the sandbox that the views are of.
+export async function populate(daemon) {
+  await daemon.holt("create", "--name", "web", "--label", "team=red", "--label", "job=build", "--memory", "512M",
+    "--cpus", "1.5", "--ttl", "8h:stop");
+  await daemon.holt("create", "--name", "worker", "--label", "team=blue");
+  await daemon.holt("create", "--name", "idle");
+  await daemon.holt("stop", "idle");
+  await daemon.holt("pause", "worker");
+  await daemon.holt("exec", "web", "--", "sh", "-c", "echo one >/workspace/notes.txt; mkdir /workspace/src; echo 'int x;' >/workspace/src/a.c");
+  await daemon.holt("turn", "web");
+  await daemon.holt("exec", "web", "--", "sh", "-c", "echo two >>/workspace/notes.txt; rm -r /workspace/src; echo three >/workspace/new.txt");
+  await daemon.holt("turn", "web");
+  await daemon.holt("launch", "--port", "8000", "web", "--", "python3", "-m", "http.server", "-d", "/workspace", "8000");
+  await daemon.holt("volume", "create", "data");
+  await daemon.holt("template", "commit", "web", "web-base");
+  await daemon.holt("token", "create", "--note", "CI of team red", "--owner", "ann", "--label", "team=red", "--ttl", "30d");
+  await daemon.holt("owner", "set", "ann", "--sandboxes", "20", "--memory", "8G");
+  return JSON.parse(await daemon.holt("inspect", "web")).id;
+}
+
+const tab = (id, name) => `#/sandboxes/${id}/${name}`;
+
+// Name, address, and a selector that is there when the view is complete.
+export function views(id) {
+  return [
+    ["overview", "#/", ".table-body .table-row"],
+    ["summary", tab(id, "summary"), ".tab-body .panel"],
+    ["terminals", tab(id, "terminals"), ".tab-body"],
+    ["processes", tab(id, "processes"), ".tab-body"],
+    ["files", tab(id, "files"), ".tab-body"],
+    ["turns", tab(id, "turns"), ".tab-body"],
+    ["services", tab(id, "services"), ".records"],
+    ["usage", tab(id, "usage"), ".plot canvas"],
+    ["sandbox-events", tab(id, "events"), ".records"],
+    ["settings", tab(id, "settings"), ".settings-foot"],
+    ["events", "#/events", ".records"],
+    ["templates", "#/templates", ".records"],
+    ["volumes", "#/volumes", ".records"],
+    ["tokens", "#/access/tokens", ".records"],
+    ["sessions", "#/access/sessions", ".records"],
+    ["owners", "#/owners", ".records"],
+    ["audit", "#/audit", ".records"],
+    ["doctor", "#/doctor", ".records"],
+  ];
+}
+
+// Goes to a view and waits until nothing on it loads any more.
+export async function show(page, [name, address, selector]) {
+  await page.evaluate((hash) => (location.hash = hash), address);
+  await page.locator(selector).first().waitFor();
+  await eventually(async () => (await page.locator("main .empty .spinner").count()) === 0, `${name} has loaded`);
+}
