@@ -44,7 +44,6 @@ export function views(id) {
     ["sessions", "#/access/sessions", ".records"],
     ["owners", "#/owners", ".records"],
     ["audit", "#/audit", ".records"],
-    ["doctor", "#/doctor", ".records"],
   ];
 }
 

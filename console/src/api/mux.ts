@@ -144,8 +144,11 @@ function handle(frame: Frame, text: string): void {
   if (frame.message !== undefined) channel.receive(frame.message, characters(text));
   if (frame.credit !== undefined) channel.mayUpload(frame.credit);
   if (frame.end) {
-    const error = frame.end.error;
-    channel.finish(error === undefined ? null : errorFromJson(error, undefined, unavailable("stream failed")));
+    const error = frame.end.error === undefined
+      ? null : errorFromJson(frame.end.error, undefined, unavailable("stream failed"));
+    channel.finish(error);
+    // The session may have been revoked elsewhere: the probe finds out.
+    if (error?.code === Code.Unauthenticated) lost();
     forget(channel);
   }
 }
