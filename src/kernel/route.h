@@ -1,0 +1,35 @@
+/* Routes of the network namespace of the calling thread. */
+#pragma once
+
+#include <netinet/in.h>
+#include <stdbool.h>
+
+/* A range of addresses; IPv4 ones are v4-mapped, with 96 more bits. */
+struct route_range {
+    struct in6_addr address;
+    unsigned bits;
+};
+
+enum route_kind {
+    ROUTE_LOCAL,    /* "AnyIP": sockets of this namespace answer for the addresses */
+    ROUTE_PROHIBIT, /* connect fails with EACCES */
+};
+
+/* Opens a socket for the next calls, which belongs to the namespace that this thread is in.
+ * Returns a descriptor or -errno. */
+int route_open(void);
+
+/* Adds a route, or replaces the one of the same range. Returns 0 or -errno. */
+int route_add(int fd, enum route_kind kind, const struct route_range *range);
+
+/* Removes a route. Returns 0, also when there is none, or -errno. */
+int route_remove(int fd, enum route_kind kind, const struct route_range *range);
+
+/* Removes all routes that route_add has added. Returns 0 or -errno. */
+int route_flush(int fd);
+
+/* Returns whether this namespace has a route to an IPv6 address of the internet. */
+bool route_has_ipv6(void);
+
+/* Returns whether the address is IPv4, v4-mapped. */
+bool route_is_ipv4(const struct in6_addr *address);
