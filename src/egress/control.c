@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The messages of control.h. What holtd sends is trusted; a message that is not understood ends
+ * this process, and holtd starts it anew. */
+#include "egress/control.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "egress/egress_internal.h"
+#include "kernel/fds.h"
+
+enum { UNSENT_MAX = 4 * 1024 * 1024, DNS_PORT = 53 };
+
+/* --- sending --- */
+
+/* Sends one message; false if the socket is full. */
+static bool message_send(struct egress *egress, const char *text, size_t len)
+{
+    ssize_t n = send(egress->control.fd, text, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+    if (n < 0 && errno != EAGAIN && errno != EINTR)
+        egress->is_ending = true;
+    return n >= 0 || egress->is_ending;
+}
+
+void control_flush(struct egress *egress)
+{
+    struct buf *unsent = &egress->unsent;
+
+    while (unsent->len > 0) {
+        uint32_t len;
+
+        memcpy(&len, unsent->data, sizeof(len));
+        if (!message_send(egress, unsent->data + sizeof(len), len))
+            break;
+        buf_consume(unsent, sizeof(len) + len);
+    }
+    watch_set(egress, &egress->control, EPOLLIN | (unsent->len > 0 ? EPOLLOUT : 0U));
+}
+
+void control_send(struct egress *egress, json_t *message)
+{
+    cleanup_json json_t *owned = message;
+    cleanup_free char *text = owned ? json_dumps(owned, JSON_COMPACT) : NULL;
+    uint32_t len = text ? (uint32_t)strlen(text) : 0;
+    bool is_log = owned && json_object_get(owned, "line");
+
+    if (!text || (egress->unsent.len == 0 && message_send(egress, text, len)))
+        return;
+    /* Lines are dropped when holtd does not read; everything else it has asked for. */
+    if ((is_log && egress->unsent.len > UNSENT_MAX / 2) ||
+        buf_add(&egress->unsent, &len, sizeof(len)) < 0)
+        return;
+    if (buf_add(&egress->unsent, text, len) < 0)
+        egress->unsent.len -= sizeof(len);
+}
+
+void report_line(struct guest *guest, const struct egress_line *line)
+{
+    char address[NET_PREFIX_TEXT_SIZE] = "";
+
+    if (line->address)
+        address_to_text(line->address, address);
+    control_send(guest->egress,
+                 json_pack("{s:s, s:I, s:{s:s, s:o, s:s, s:i, s:b, s:o, s:s, s:I, s:I, s:I}}", "do",
+                           "log", "machine", (json_int_t)guest->number, "line", "protocol",
+                           line->protocol, "name", json_text(line->name), "address", address,
+                           "port", (int)line->port, "allowed", (int)line->is_allowed, "rule",
+                           json_text(line->rule), "end", line->end, "out",
+                           (json_int_t)line->bytes_out, "in", (json_int_t)line->bytes_in, "ms",
+                           (json_int_t)line->duration_ms));
+}
+
+void report_counters(struct egress *egress)
+{
+    const struct egress_counters *counters = &egress->counters;
+
+    if (memcmp(counters, &egress->reported, sizeof(*counters)) == 0)
+        return;
+    egress->reported = *counters;
+    control_send(egress,
+                 json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "do", "counters",
+                           "connections", (json_int_t)counters->connections, "open",
+                           (json_int_t)counters->open, "denied", (json_int_t)counters->denied,
+                           "failedDials", (json_int_t)counters->failed_dials, "limited",
+                           (json_int_t)counters->limited, "queries", (json_int_t)counters->queries,
+                           "out", (json_int_t)counters->bytes_out, "in",
+                           (json_int_t)counters->bytes_in));
+}
+
+static void done_send(struct egress *egress, uint64_t number)
+{
+    control_send(egress, json_pack("{s:s, s:I}", "do", "done", "machine", (json_int_t)number));
+}
+
+/* --- receiving --- */
+
+static void resolver_add(struct egress *egress, const char *text)
+{
+    struct sockaddr_storage *slot = &egress->resolvers[egress->resolver_count];
+    struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(DNS_PORT) };
+    struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(DNS_PORT) };
+
+    if (egress->resolver_count == RESOLVERS_MAX)
+        return;
+    memset(slot, 0, sizeof(*slot));
+    if (inet_pton(AF_INET, text, &in.sin_addr) == 1)
+        memcpy(slot, &in, sizeof(in));
+    else if (inet_pton(AF_INET6, text, &in6.sin6_addr) == 1)
+        memcpy(slot, &in6, sizeof(in6));
+    else
+        return;
+    egress->resolver_count++;
+}
+
+static void bound_read(const json_t *bounds, const char *name, uint32_t *ret)
+{
+    const json_t *value = json_object_get(bounds, name);
+
+    if (json_is_integer(value) && json_integer_value(value) > 0)
+        *ret = (uint32_t)json_integer_value(value);
+}
+
+static int hello_handle(struct egress *egress, const json_t *message)
+{
+    const json_t *config = json_object_get(message, "config"), *bounds, *each;
+    size_t i;
+
+    egress->resolver_count = 0;
+    json_array_foreach(json_object_get(config, "resolvers"), i, each) {
+        resolver_add(egress, json_string_value(each));
+    }
+    egress->has_ipv6 = json_is_true(json_object_get(config, "hasIpv6"));
+    bounds = json_object_get(config, "bounds");
+    bound_read(bounds, "connections", &egress->bounds.connections);
+    bound_read(bounds, "connectsPerSecond", &egress->bounds.connects_per_second);
+    bound_read(bounds, "idleSeconds", &egress->bounds.idle_seconds);
+    bound_read(bounds, "totalSeconds", &egress->bounds.total_seconds);
+    egress->bounds.bytes_out = (uint64_t)json_integer_value(json_object_get(bounds, "bytesOut"));
+    return json_is_object(config) ? 0 : -EPROTO;
+}
+
+static int policy_read(const json_t *message, struct net_policy *ret)
+{
+    struct err err = { 0 };
+
+    if (net_policy_from_json(json_object_get(message, "policy"), ret, &err) == 0)
+        return 0;
+    log_error("a policy cannot be read: %s", err.msg);
+    return -EPROTO;
+}
+
+static int add_handle(struct egress *egress, const json_t *message, int *fds, size_t fd_count)
+{
+    struct net_policy policy = { .count = 0 };
+    uint64_t number = (uint64_t)json_integer_value(json_object_get(message, "machine"));
+    const char *id = json_string_value(json_object_get(message, "id"));
+    const char *owner = json_string_value(json_object_get(message, "owner"));
+    struct guest *guest;
+
+    if (!id || !owner || fd_count != CONTROL_FDS || egress_guest_find(egress, number) ||
+        policy_read(message, &policy) < 0)
+        return -EPROTO;
+    guest = egress_guest_add(egress, number, id, owner);
+    egress_guest_set(guest, &policy);
+    egress_guest_start(guest, TAKE_FD(fds[0]), TAKE_FD(fds[1]));
+    done_send(egress, number);
+    return 0;
+}
+
+static int guest_handle(struct egress *egress, const char *what, const json_t *message)
+{
+    uint64_t number = (uint64_t)json_integer_value(json_object_get(message, "machine"));
+    struct guest *guest = egress_guest_find(egress, number);
+    struct net_policy policy = { .count = 0 };
+
+    if (strcmp(what, "granted") == 0) {
+        resolver_granted(egress, (uint64_t)json_integer_value(json_object_get(message, "ticket")),
+                         json_is_true(json_object_get(message, "ok")));
+        return 0;
+    }
+    if (!guest)
+        return -EPROTO;
+    if (strcmp(what, "remove") == 0) {
+        egress_guest_remove(guest);
+    } else if (strcmp(what, "set") == 0) {
+        if (policy_read(message, &policy) < 0)
+            return -EPROTO;
+        egress_guest_set(guest, &policy);
+    } else {
+        return -EPROTO;
+    }
+    done_send(egress, number);
+    return 0;
+}
+
+static int message_handle(struct egress *egress, const char *text, size_t len, int *fds,
+                          size_t fd_count)
+{
+    cleanup_json json_t *message = NULL;
+    struct err err = { 0 };
+    const char *what;
+
+    if (json_parse_object(text, len, &message, &err) < 0)
+        return -EPROTO;
+    what = json_string_value(json_object_get(message, "do"));
+    if (!what)
+        return -EPROTO;
+    if (strcmp(what, "hello") == 0)
+        return hello_handle(egress, message);
+    if (strcmp(what, "add") == 0)
+        return add_handle(egress, message, fds, fd_count);
+    return guest_handle(egress, what, message);
+}
+
+void control_ready(struct watch *watch, uint32_t events)
+{
+    struct egress *egress =
+        (struct egress *)(void *)((char *)watch - offsetof(struct egress, control));
+    cleanup_free char *text = NULL;
+    int fds[FDS_MAX];
+    size_t count = 0;
+    ssize_t n;
+
+    if (events & EPOLLOUT)
+        control_flush(egress);
+    if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+        return;
+    text = xcalloc(1, CONTROL_MESSAGE_MAX);
+    n = fds_receive(watch->fd, text, CONTROL_MESSAGE_MAX, MSG_DONTWAIT, fds, &count);
+    if (n == -EAGAIN || n == -EINTR)
+        return;
+    if (n <= 0 || message_handle(egress, text, (size_t)n, fds, count) < 0) {
+        if (n > 0)
+            log_error("holt-net: a message of holtd is not understood");
+        egress->is_ending = true;
+    }
+    for (size_t i = 0; i < count; i++)
+        (void)fd_close(fds[i]);
+}

@@ -1,0 +1,327 @@
+/* The state of holt-net. It has one thread and one epoll loop. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+
+#include "base/buf.h"
+#include "egress/dns.h"
+#include "egress/http_head.h"
+#include "net/address.h"
+#include "net/policy.h"
+
+enum {
+    RESOLVERS_MAX = 8,
+    GUEST_CONNECTIONS_MAX = 2500, /* defaults of the bounds, which hello may change */
+    GUEST_CONNECTS_PER_SECOND = 500,
+    IDLE_SECONDS = 3600,
+    TOTAL_SECONDS = 24 * 3600,
+    GRANT_CHAINS = 64,
+    GRANTS_MAX = 4096, /* addresses of one sandbox */
+    CANDIDATES_MAX = 8,
+};
+
+/* A descriptor in the epoll loop. */
+struct watch {
+    int fd;
+    uint32_t events; /* 0: not watched */
+    void (*ready)(struct watch *watch, uint32_t events);
+};
+
+struct egress;
+struct guest;
+struct connection;
+
+struct pipe {
+    int fds[2];
+    struct pipe *next;
+};
+
+/* The connections of all sandboxes of one owner. */
+struct egress_owner {
+    struct egress_owner *next;
+    unsigned guests;
+    unsigned connections;
+    char name[];
+};
+
+struct egress_counters {
+    uint64_t connections;
+    uint64_t open;
+    uint64_t denied;
+    uint64_t failed_dials;
+    uint64_t limited;
+    uint64_t queries;
+    uint64_t bytes_out;
+    uint64_t bytes_in;
+};
+
+struct egress_bounds {
+    uint32_t connections;
+    uint32_t connects_per_second;
+    uint32_t idle_seconds;
+    uint32_t total_seconds;
+    uint64_t bytes_out; /* of one sandbox; 0: no limit */
+};
+
+/* A name that an address was given out for. */
+struct grant_name {
+    struct grant_name *next;
+    uint64_t until_ms;
+    char name[];
+};
+
+/* An address that the sandbox may connect to. */
+struct grant {
+    struct grant *next;
+    struct net_address address;
+    unsigned users; /* connections */
+    bool is_routed; /* holtd was asked for a route */
+    bool is_ready;  /* and has added it */
+    struct grant_name *names;
+};
+
+struct guest {
+    struct egress *egress;
+    struct guest *next;
+    uint64_t number;
+    char *id;
+    struct egress_owner *owner;
+    struct net_policy policy;
+    enum net_mode mode;
+    bool inspects; /* the first bytes of connections are looked at */
+    struct watch listener, resolver;
+    bool is_waiting; /* the listener, for the next tick */
+    uint32_t tokens; /* connects that it may still make in this second */
+    struct connection *connections;
+    unsigned connection_count;
+    unsigned query_count;
+    uint64_t bytes_out;
+    struct grant *grants[GRANT_CHAINS];
+    unsigned grant_count;
+};
+
+enum connection_state {
+    CONNECTION_PEEK, /* waits for the client's first bytes */
+    CONNECTION_DIAL,
+    CONNECTION_RELAY,
+    CONNECTION_DNS,      /* DNS over TCP */
+    CONNECTION_FAREWELL, /* a reply was sent; waits for the client to close */
+};
+
+struct side {
+    struct watch watch; /* first */
+    struct connection *connection;
+    bool is_eof;  /* nothing more comes from it */
+    bool is_shut; /* nothing more goes to it */
+};
+
+/* Bytes on the way from one side to the other. */
+struct flow {
+    struct pipe *pipe; /* NULL: none borrowed */
+    size_t len;
+    uint64_t total;
+};
+
+struct connection {
+    struct guest *guest;
+    struct connection *next, **slot;
+    struct connection *next_dead;
+    bool is_dead;
+    enum connection_state state;
+    struct side client, server;
+    struct net_address destination;
+    uint16_t port;
+    struct grant *grant; /* of the address that is dialed; counted as user */
+    enum net_protocol protocol;
+    char name[NET_NAME_SIZE];
+    char rule[NET_VERDICT_SIZE];
+    bool is_decided; /* the first bytes were seen and allowed */
+    bool is_allowed; /* for the log */
+    bool is_raw;     /* nothing more is looked at */
+    bool awaits_upgrade;
+    bool has_request; /* an HTTP request was passed */
+    struct buf in;    /* bytes from the client; the first `cleared` may be sent */
+    size_t cleared;
+    struct http_stream http;
+    struct flow up, down;
+    struct net_address candidates[CANDIDATES_MAX];
+    size_t candidate_count, candidate_next;
+    int dial_errno;
+    unsigned dns_pending; /* queries under way for a CONNECTION_DNS */
+    struct buf out;       /* of a CONNECTION_DNS */
+    uint64_t began_ms, active_ms, deadline_ms;
+};
+
+struct query;
+
+struct egress {
+    int epoll_fd;
+    struct watch control;
+    bool is_ending;
+    struct buf unsent; /* u32 length and text of messages that did not fit */
+    struct guest *guests;
+    struct egress_owner *owners;
+    unsigned owner_count;
+    struct connection *dead;
+    struct guest *dead_guests;
+    unsigned peeking; /* connections that wait for their first bytes */
+    struct pipe *pipes;
+    unsigned pipe_count; /* all, also those in use */
+    unsigned connection_max;
+    struct sockaddr_storage resolvers[RESOLVERS_MAX];
+    size_t resolver_count;
+    bool has_ipv6;
+    struct egress_bounds bounds;
+    struct query *queries;
+    unsigned query_count;
+    uint64_t last_ticket;
+    struct egress_counters counters, reported;
+    uint64_t now_ms;
+};
+
+/* --- loop.c --- */
+
+/* Sets the events that a descriptor is watched for; 0 takes it out of the loop. */
+void watch_set(struct egress *egress, struct watch *watch, uint32_t events);
+
+/* Takes the descriptor out and closes it. */
+void watch_close(struct egress *egress, struct watch *watch);
+
+/* Borrows a pipe, or returns NULL. */
+struct pipe *pipe_borrow(struct egress *egress);
+
+/* Gives an empty pipe back. */
+void pipe_return(struct egress *egress, struct pipe *pipe);
+
+/* Closes a pipe that has bytes in it. */
+void pipe_discard(struct egress *egress, struct pipe *pipe);
+
+/* Runs until the control socket is closed. */
+void egress_run(struct egress *egress);
+
+/* --- guest.c --- */
+
+/* Makes a sandbox known. Takes the descriptors and the policy. */
+struct guest *egress_guest_add(struct egress *egress, uint64_t number, const char *id,
+                               const char *owner);
+void egress_guest_start(struct guest *guest, int listener_fd, int resolver_fd);
+struct guest *egress_guest_find(struct egress *egress, uint64_t number);
+
+/* Takes a policy over, and cuts what it forbids. */
+void egress_guest_set(struct guest *guest, struct net_policy *policy);
+void egress_guest_remove(struct guest *guest);
+
+/* Does what is due once in a short while: the listeners that wait, deadlines, grants. */
+void egress_guests_tick(struct egress *egress, bool is_second);
+
+/* --- grant.c --- */
+
+struct grant *grant_find(struct guest *guest, const struct net_address *address);
+
+/* Returns whether the address was given out for the name, which is normalized. */
+bool grant_has_name(const struct grant *grant, const char *name, uint64_t now_ms);
+
+/* Notes that an address was given out; NULL if the sandbox has too many. */
+struct grant *grant_add(struct guest *guest, const struct net_address *address, const char *name,
+                        uint32_t ttl);
+
+/* Returns whether the address needs a route of its own. */
+bool grant_needs_route(const struct guest *guest, const struct net_address *address);
+
+/* Removes grants whose time is over, or, when the policy has changed, that it does not allow. */
+void grants_expire(struct guest *guest, bool has_changed);
+
+/* Asks for the routes that the grants need after a change of the policy. */
+void grants_reroute(struct guest *guest);
+void grants_free(struct guest *guest);
+
+/* Adds the addresses that were given out for a name, other than those in the list. */
+size_t grants_of_name(const struct guest *guest, const char *name, struct net_address *list,
+                      size_t count, size_t max);
+
+/* Returns whether an allow rule names a range with this address. */
+bool policy_has_range(const struct net_policy *policy, const struct net_address *address);
+
+/* Returns whether the address is one of this host. */
+bool address_is_own(const struct net_address *address);
+void address_to_socket(const struct net_address *address, uint16_t port,
+                       struct sockaddr_storage *ret, socklen_t *ret_len);
+void address_to_text(const struct net_address *address, char ret[NET_PREFIX_TEXT_SIZE]);
+
+/* --- decide.c --- */
+
+struct asked {
+    const char *name; /* NULL: none */
+    enum net_protocol protocol;
+    const char *method;
+    const char *path;
+};
+
+/* Decides a connection to an address by what is known of it. A name counts only for an address that
+ * was given out for it. Writes the name that decided to ret_name ("": none). */
+bool guest_decide(struct guest *guest, const struct net_address *address, uint16_t port,
+                  const struct asked *asked, struct net_verdict *ret);
+
+/* --- connection.c --- */
+
+void connection_accept(struct guest *guest, int fd);
+
+/* Ends a connection: with a reset, or in order. `how` goes to the log. */
+void connection_end(struct connection *connection, bool is_reset, const char *how);
+/* Frees what has ended in this turn: events of it may still be queued. */
+void connections_free_dead(struct egress *egress);
+void guests_free_dead(struct egress *egress);
+void connection_tick(struct connection *connection);
+
+/* Cuts the connection if the policy does not allow it any more. */
+void connection_review(struct connection *connection);
+
+/* Goes on once the client has sent something. */
+void connection_dial(struct connection *connection);
+
+/* --- inspect.c --- */
+
+/* Looks at the client's bytes and clears those that may be sent. Returns 1 when there is a decision
+ * that allows them, 0 if more are needed; -EACCES after a refusal, which has ended the connection
+ * or has begun its farewell. */
+int connection_inspect(struct connection *connection);
+
+/* --- relay.c --- */
+
+void relay_start(struct connection *connection);
+void relay_pump(struct connection *connection);
+
+/* --- resolver.c --- */
+
+void resolver_ready(struct watch *watch, uint32_t events);
+void resolver_tcp_ready(struct connection *connection);
+void resolver_granted(struct egress *egress, uint64_t ticket, bool is_ok);
+void resolver_tick(struct egress *egress);
+void resolver_forget_guest(struct guest *guest);
+void resolver_forget_connection(struct connection *connection);
+
+/* --- control.c --- */
+
+void control_ready(struct watch *watch, uint32_t events);
+void control_send(struct egress *egress, json_t *message);
+void control_flush(struct egress *egress);
+
+/* Sends a line of the log. */
+struct egress_line {
+    const char *protocol, *name, *rule, *end;
+    const struct net_address *address; /* NULL: none */
+    uint16_t port;
+    bool is_allowed;
+    uint64_t bytes_out, bytes_in, duration_ms;
+};
+void report_line(struct guest *guest, const struct egress_line *line);
+void report_counters(struct egress *egress);
+
+/* --- confine.c --- */
+
+/* Gives up all privileges and allows only the system calls that the loop needs. Returns 0 or
+ * -errno. */
+int confine(void);

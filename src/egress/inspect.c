@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a client sends first, and each head of a plain HTTP connection. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "egress/egress_internal.h"
+#include "egress/hello.h"
+
+enum { PATH_MAX_SEEN = 2048, FAREWELL_MS = 2000 };
+
+/* Tells the client of plain HTTP why. Nothing of the server was sent to it yet. */
+static void page_send(struct connection *connection, const char *host, const char *reason)
+{
+    char body[1024], page[1400];
+    int body_len = snprintf(body, sizeof(body),
+                            "Holt: this sandbox may not reach '%.255s': %.400s\n"
+                            "`holt net log` shows what was refused, `holt net allow` changes it.\n",
+                            host, reason);
+    int len = snprintf(page, sizeof(page),
+                       "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain; charset=utf-8\r\n"
+                       "X-Holt-Reason: policy\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+                       body_len, body);
+
+    (void)send(connection->client.watch.fd, page, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)shutdown(connection->client.watch.fd, SHUT_WR);
+}
+
+static int connection_refuse(struct connection *connection, const char *reason)
+{
+    struct egress *egress = connection->guest->egress;
+    bool is_first = connection->state == CONNECTION_PEEK && connection->protocol == NET_HTTP;
+
+    egress->counters.denied++;
+    (void)snprintf(connection->rule, sizeof(connection->rule), "%s", reason);
+    connection->is_allowed = false;
+    if (!is_first) {
+        connection_end(connection, true, "denied");
+        return -EACCES;
+    }
+    page_send(connection, connection->name, reason);
+    egress->peeking--;
+    connection->state = CONNECTION_FAREWELL;
+    connection->deadline_ms = egress->now_ms + FAREWELL_MS;
+    return -EACCES;
+}
+
+/* Decides by what the bytes say; clears nothing. */
+static int connection_judge(struct connection *connection, const struct asked *asked)
+{
+    struct net_verdict verdict;
+
+    connection->protocol = asked->protocol;
+    if (asked->name)
+        (void)snprintf(connection->name, sizeof(connection->name), "%.*s", NET_NAME_MAX,
+                       asked->name);
+    if (!guest_decide(connection->guest, &connection->destination, connection->port, asked,
+                      &verdict))
+        return connection_refuse(connection, verdict.text);
+    if (asked->name) /* in its one spelling, by which grants are found */
+        (void)net_name_normalize(asked->name, strlen(asked->name), connection->name);
+    (void)snprintf(connection->rule, sizeof(connection->rule), "%s", verdict.text);
+    connection->is_decided = connection->is_allowed = true;
+    return 1;
+}
+
+static int tls_inspect(struct connection *connection)
+{
+    struct hello hello;
+    struct asked asked = { .protocol = NET_TLS };
+    int r = hello_parse(connection->in.data, connection->in.len, &hello);
+
+    connection->protocol = NET_TLS;
+    if (r == 0)
+        return connection->in.len < HELLO_MAX
+                   ? 0
+                   : connection_refuse(connection, "the ClientHello is too long (built in)");
+    if (r < 0)
+        return connection_refuse(connection, "the ClientHello is malformed (built in)");
+    if (hello.is_encrypted && connection->guest->mode == NET_ALLOW)
+        return connection_refuse(connection, "the ClientHello is encrypted (built in)");
+    asked.name = hello.name[0] ? hello.name : NULL;
+    r = connection_judge(connection, &asked);
+    if (r > 0) {
+        connection->is_raw = true;
+        connection->cleared = connection->in.len;
+    }
+    return r;
+}
+
+/* A Host field may name a port, which must be the one that is dialed. */
+static const char *head_problem(const struct connection *connection, const struct http_head *head)
+{
+    if (head->port != 0 && head->port != connection->port)
+        return "the Host field has another port (built in)";
+    if (head->is_upgrade && connection->has_request)
+        return "only the first request may ask for an upgrade (built in)";
+    return NULL;
+}
+
+static int head_inspect(struct connection *connection)
+{
+    const char *data = connection->in.data + connection->cleared;
+    size_t len = connection->in.len - connection->cleared;
+    char path[PATH_MAX_SEEN + 1];
+    struct http_head head;
+    struct asked asked = { .protocol = NET_HTTP, .path = path };
+    int r = http_head_parse(data, len, &head);
+
+    connection->protocol = NET_HTTP;
+    if (r == 0)
+        return len < HTTP_HEAD_MAX
+                   ? 0
+                   : connection_refuse(connection,
+                                       "the head of the request is too long (built in)");
+    if (r < 0 || head.path_len > PATH_MAX_SEEN)
+        return connection_refuse(connection, "the head of the request is malformed (built in)");
+    memcpy(path, head.path, head.path_len);
+    path[head.path_len] = '\0';
+    asked.method = head.method;
+    asked.name = head.host[0] ? head.host : NULL;
+    if (head_problem(connection, &head)) {
+        (void)snprintf(connection->name, sizeof(connection->name), "%.*s", NET_NAME_MAX, head.host);
+        return connection_refuse(connection, head_problem(connection, &head));
+    }
+    r = connection_judge(connection, &asked);
+    if (r < 0)
+        return r;
+    connection->awaits_upgrade = head.is_upgrade;
+    connection->has_request = true;
+    connection->cleared += head.size;
+    http_stream_begin(&connection->http, &head);
+    return 1;
+}
+
+/* Clears the rest of a body and the heads behind it. */
+static int http_inspect(struct connection *connection)
+{
+    int r = connection->is_decided ? 1 : 0;
+
+    while (connection->cleared < connection->in.len && !connection->awaits_upgrade) {
+        if (connection->http.body != HTTP_NO_BODY) {
+            long n = http_stream_pass(&connection->http, connection->in.data + connection->cleared,
+                                      connection->in.len - connection->cleared);
+
+            if (n < 0)
+                return connection_refuse(connection,
+                                         "the body of the request is malformed (built in)");
+            connection->cleared += (size_t)n;
+            continue;
+        }
+        r = head_inspect(connection);
+        if (r <= 0)
+            break;
+    }
+    /* An incomplete head behind a whole request waits, but what is cleared can go. */
+    return r == 0 && connection->is_decided ? 1 : r;
+}
+
+int connection_inspect(struct connection *connection)
+{
+    const struct buf *in = &connection->in;
+    const struct asked asked = { .protocol = NET_TCP };
+    int r;
+
+    if (connection->is_raw) {
+        connection->cleared = in->len;
+        return 1;
+    }
+    if (in->len == 0)
+        return 0;
+    if (connection->is_decided || http_head_is_http(in->data, in->len))
+        return http_inspect(connection);
+    if (hello_is_tls(in->data, in->len))
+        return tls_inspect(connection);
+    r = connection_judge(connection, &asked);
+    if (r > 0) {
+        connection->is_raw = true;
+        connection->cleared = in->len;
+    }
+    return r;
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/xalloc.h"
+#include "egress/egress_internal.h"
+
+enum {
+    EVENTS_PER_TURN = 128,
+    TICK_MS = 50, /* while something waits for it */
+    IDLE_TICK_MS = 1000,
+    SECOND_MS = 1000,
+    PIPES_MAX = 512,
+    PIPES_KEPT = 64,
+    PIPE_BYTES = 256 * 1024,
+};
+
+void watch_set(struct egress *egress, struct watch *watch, uint32_t events)
+{
+    struct epoll_event event = { .events = events, .data.ptr = watch };
+    int op = events == 0 ? EPOLL_CTL_DEL : watch->events == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+
+    if (watch->fd < 0 || watch->events == events)
+        return;
+    if (epoll_ctl(egress->epoll_fd, op, watch->fd, &event) == 0 || events == 0)
+        watch->events = events;
+}
+
+void watch_close(struct egress *egress, struct watch *watch)
+{
+    watch_set(egress, watch, 0);
+    watch->fd = fd_close(watch->fd);
+}
+
+struct pipe *pipe_borrow(struct egress *egress)
+{
+    struct pipe *pipe = egress->pipes;
+
+    if (pipe) {
+        egress->pipes = pipe->next;
+        return pipe;
+    }
+    if (egress->pipe_count >= PIPES_MAX)
+        return NULL;
+    pipe = xcalloc(1, sizeof(*pipe));
+    if (pipe2(pipe->fds, O_CLOEXEC | O_NONBLOCK) < 0) {
+        free(pipe);
+        return NULL;
+    }
+    (void)fcntl(pipe->fds[1], F_SETPIPE_SZ, PIPE_BYTES); /* the default works as well */
+    egress->pipe_count++;
+    return pipe;
+}
+
+void pipe_discard(struct egress *egress, struct pipe *pipe)
+{
+    (void)close(pipe->fds[0]);
+    (void)close(pipe->fds[1]);
+    free(pipe);
+    egress->pipe_count--;
+}
+
+void pipe_return(struct egress *egress, struct pipe *pipe)
+{
+    if (egress->pipe_count > PIPES_KEPT) {
+        pipe_discard(egress, pipe);
+        return;
+    }
+    pipe->next = egress->pipes;
+    egress->pipes = pipe;
+}
+
+static bool has_short_waits(const struct egress *egress)
+{
+    if (egress->query_count > 0 || egress->peeking > 0)
+        return true;
+    for (const struct guest *guest = egress->guests; guest; guest = guest->next)
+        if (guest->is_waiting)
+            return true;
+    return false;
+}
+
+void egress_run(struct egress *egress)
+{
+    uint64_t tick_ms = 0, second_ms = 0;
+
+    while (!egress->is_ending) {
+        struct epoll_event events[EVENTS_PER_TURN];
+        int count = epoll_wait(egress->epoll_fd, events, EVENTS_PER_TURN,
+                               has_short_waits(egress) ? TICK_MS : IDLE_TICK_MS);
+
+        egress->now_ms = clock_ms();
+        for (int i = 0; i < count; i++) {
+            struct watch *watch = events[i].data.ptr;
+
+            if (watch->events != 0) /* an earlier event of this turn may have closed it */
+                watch->ready(watch, events[i].events);
+        }
+        if (egress->now_ms >= tick_ms + TICK_MS) {
+            bool is_second = egress->now_ms >= second_ms + SECOND_MS;
+
+            egress_guests_tick(egress, is_second);
+            resolver_tick(egress);
+            if (is_second) {
+                report_counters(egress);
+                second_ms = egress->now_ms;
+            }
+            tick_ms = egress->now_ms;
+        }
+        connections_free_dead(egress);
+        guests_free_dead(egress);
+        control_flush(egress);
+    }
+}
