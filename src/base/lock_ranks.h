@@ -37,6 +37,7 @@
     row(LOCK_RECORD, "host/process/record.c", "the record of one process")                         \
     row(LOCK_FILE_POOL, "host/worker/file_pool.c", "the workers of one machine")                   \
     row(LOCK_PORTS, "host/port/thread.c", "the forwarded connections")                             \
+    row(LOCK_NET, "host/net/net.c", "the machines with a network, their log and the jobs")         \
     row(LOCK_PROCESS_WRITER, "host/process/writer.c", "the processes to write next")               \
     row(LOCK_EXPIRY, "host/sandbox/expiry.c", "the wake-up of the expiry thread")                  \
     row(LOCK_STORAGE_MONITOR, "host/observe/storage_monitor.c", "the wake-up of the monitor")      \

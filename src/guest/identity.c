@@ -23,6 +23,8 @@
 #define WRITABLE (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
 #define READ_ONLY (MOUNT_ATTR_RDONLY | WRITABLE)
 
+#define RESOLVER "192.0.2.53" /* as in host/net/net.h */
+
 enum { UUID_TEXT = 40, ETC_TEXT = 256 };
 
 /* Writes a random (version 4) UUID in the kernel's text format. */
@@ -130,7 +132,8 @@ static int etc_write(int etc_fd, const char *hostname)
     if (r < 0)
         return r;
     return identity_write(etc_fd, "resolv.conf", 0644,
-                          "# No name servers: a sandbox has no network of its own.\n");
+                          "# Holt's resolver. It answers if the sandbox has a network.\n"
+                          "nameserver " RESOLVER "\n");
 }
 
 /* Processes of the sandbox may have filled the filesystem; files that an old root still shows keep

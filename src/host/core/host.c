@@ -29,6 +29,7 @@
 #include "host/machine/machine_internal.h"
 #include "host/machine/pool.h"
 #include "host/machine/reaper.h"
+#include "host/net/net.h"
 #include "host/observe/audit.h"
 #include "host/observe/event_internal.h"
 #include "host/observe/event_ring.h"
@@ -318,6 +319,8 @@ static int start_threads(struct host *host, const struct config *config, struct 
     if (r == 0)
         r = ports_start(config, &host->ports, err);
     if (r == 0)
+        r = net_open(host, config, &host->net, err);
+    if (r == 0)
         r = tree_cleaner_start(&host->tree_cleaner, err);
     if (r == 0)
         r = process_writer_start(host, &host->writer, err);
@@ -498,6 +501,7 @@ bool host_close(struct host *host)
     reactor_stop(host->reactor);
     process_writer_stop(host->writer);
     ports_free(host->ports);
+    net_close(host->net);
     reaper_free(host->reaper);
     tree_cleaner_free(host->tree_cleaner);
     expiry_free(host->expiry);

@@ -26,6 +26,7 @@ struct message_rlimit;
 struct owner_charge;
 struct owner_table;
 struct metrics;
+struct net;
 struct net_layer;
 struct pool;
 struct ports;
@@ -72,6 +73,7 @@ struct host {
     struct memory_guard *memory_guard;
     struct thread_check *thread_check;
     struct ports *ports;
+    struct net *net;
     const struct host_extension *extension; /* NULL: none */
     void *extension_data;
     uint64_t started_ms;

@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/xalloc.h"
 #include "host/core/extension.h"
 #include "host/core/host_internal.h"
@@ -30,6 +31,7 @@
 #include "host/process/service.h"
 #include "host/process/table.h"
 #include "host/registry/registry.h"
+#include "host/sandbox/network.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "host/shell/state.h"
 #include "host/volume/unrecorded.h"
@@ -248,6 +250,8 @@ static int sandbox_adopt(struct sandbox *sandbox, struct err *err)
         guest_socket_remove(sandbox->host->guests_fd, info->machine);
         return r;
     }
+    if (sandbox_network_start(sandbox, sandbox->machine, err) < 0)
+        log_error("sandbox '%s' reaches nothing: %s", info->id, err->msg);
     r = cgroup_freeze(sandbox->host->cgroups, info->machine, info->state == SANDBOX_PAUSED);
     return r < 0 ? err_sys(err, r, "freeze or thaw the processes of sandbox '%s'", info->id) : 0;
 }

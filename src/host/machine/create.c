@@ -178,7 +178,9 @@ static int machine_create_admitted(struct host *host, const struct throwaway *th
     if (r < 0)
         return r;
     assert(machine);
-    r = throwaway_activate(machine, throwaway, err);
+    r = machine_network_start(machine, throwaway->spec->caller->owner, throwaway->network, err);
+    if (r == 0)
+        r = throwaway_activate(machine, throwaway, err);
     if (r < 0) {
         machine_destroy(machine);
         machine_unref(machine);

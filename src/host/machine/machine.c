@@ -17,6 +17,7 @@
 #include "host/machine/guest_socket.h"
 #include "host/machine/machine_internal.h"
 #include "host/machine/pool.h"
+#include "host/net/net.h"
 #include "host/process/processes.h"
 #include "host/process/table.h"
 #include "host/sandbox/expiry.h"
@@ -351,6 +352,7 @@ void machine_destroy(struct machine *machine)
     if (!is_first)
         return;
     machine->needs_kill = runtime_guest_kill(&machine->guest) < 0;
+    net_stop(machine->host->net, machine);
     if (machine_leave_table(machine))
         host_dismiss(machine->host, &machine->charge);
     else
@@ -436,6 +438,7 @@ void machine_release(struct machine *machine)
     machine->is_released = true;
     machine_set_state(machine, MACHINE_ENDED);
     lock_release(&machine->lock);
+    net_stop(machine->host->net, machine);
     (void)shutdown(machine->channel.source.fd, SHUT_RDWR);
     runtime_guest_release(&machine->guest);
     lock_take(&machine->lock);

@@ -9,6 +9,7 @@
 #include "host/machine/pool.h"
 #include "host/process/service.h"
 #include "host/process/table.h"
+#include "host/sandbox/network.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "host/volume/unrecorded.h"
 #include "store/store.h"
@@ -76,6 +77,8 @@ int sandbox_boot(struct sandbox *sandbox, struct err *err)
     machine->process_table = process_table_ref(sandbox->process_table);
     lock_release(&machine->lock);
     r = machine_prepare(sandbox, machine, err);
+    if (r == 0)
+        r = sandbox_network_start(sandbox, machine, err);
     if (r < 0) {
         machine_discard(machine);
         return r;

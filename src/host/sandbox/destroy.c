@@ -7,6 +7,7 @@
 #include "host/core/extension.h"
 #include "host/core/host_internal.h"
 #include "host/machine/machine_internal.h"
+#include "host/net/net.h"
 #include "host/observe/event_internal.h"
 #include "host/observe/metrics_internal.h"
 #include "host/process/table.h"
@@ -135,6 +136,7 @@ static int destroy_run(struct sandbox *sandbox, struct err *err)
     if (!sandbox_unboot(sandbox, &root))
         return destroy_leave(sandbox, err);
     fault_point("destroy.ended");
+    net_forget(sandbox->host->net, sandbox->info.id);
     if (store_needs_unmount(sandbox->host->store))
         volume_mounts_done(&root);
     r = destroy_files(sandbox, err);

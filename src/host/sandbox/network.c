@@ -4,12 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/access/caller.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/xalloc.h"
 #include "host/core/config.h"
 #include "host/core/host_internal.h"
+#include "host/machine/machine_internal.h"
+#include "host/net/net.h"
 #include "host/observe/event_internal.h"
 #include "host/owner/owner_internal.h"
 #include "host/registry/registry.h"
@@ -83,9 +87,7 @@ static bool owner_mode(struct host *host, const char *owner, enum net_mode *ret)
 /* Sandboxes can have a policy only where something enforces it. */
 static int path_check(struct host *host, struct err *err)
 {
-    (void)host;
-    (void)err_set(err, ERR_UNSUPPORTED, "sandboxes of this host cannot have a network");
-    return err_remedy(err, "leave --net out, or use --net none");
+    return net_check(host->net, err);
 }
 
 /* Returns whether a mode exceeds a ceiling: none is the narrowest, then allow, then open. */
@@ -273,6 +275,65 @@ static int network_replace(struct sandbox *sandbox, char **recorded, struct err 
     return 0;
 }
 
+int sandbox_network_start(struct sandbox *sandbox, struct machine *machine, struct err *err)
+{
+    cleanup_with(net_policy_done) struct net_policy policy = { 0 };
+    const struct sandbox_info *info = &sandbox->info;
+    int r;
+
+    if (!info->network)
+        return 0;
+    r = sandbox_network_policy(sandbox, &policy, err);
+    return r < 0 ? r : net_start(sandbox->host->net, machine, info->id, info->owner, &policy, err);
+}
+
+int machine_network_start(struct machine *machine, const char *owner, const char *recorded,
+                          struct err *err)
+{
+    cleanup_with(net_policy_done) struct net_policy policy = { 0 };
+    int r;
+
+    if (!recorded)
+        return 0;
+    r = network_policy(machine->host, owner, recorded, &policy, err);
+    return r < 0 ? r : net_start(machine->host->net, machine, machine->id, owner, &policy, err);
+}
+
+/* Gives a running machine the policy that is recorded. The caller runs an operation. */
+static int network_renew(struct sandbox *sandbox, struct err *err)
+{
+    cleanup_with(net_policy_done) struct net_policy policy = { 0 };
+    int r;
+
+    if (!sandbox->machine)
+        return 0;
+    r = sandbox_network_policy(sandbox, &policy, err);
+    return r < 0 ? r
+                 : net_set(sandbox->host->net, sandbox->machine, sandbox->info.id,
+                           sandbox->info.owner, &policy, err);
+}
+
+void network_apply(struct host *host)
+{
+    size_t count;
+    struct sandbox **list = host_list_sandboxes(host, &caller_root, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        enum sandbox_state state;
+        struct err err = { 0 };
+        int r = sandbox_begin(list[i], OPERATION_UPDATE, &state, &err);
+
+        if (r == 0) {
+            r = network_renew(list[i], &err);
+            sandbox_finish(list[i], state);
+        }
+        if (r < 0)
+            log_warn("sandbox '%s' keeps its network policy: %s", list[i]->info.id, err.msg);
+        sandbox_unref(list[i]);
+    }
+    free(list);
+}
+
 int sandbox_network_set(struct sandbox *sandbox, const struct net_layer *layer, struct err *err)
 {
     cleanup_free char *recorded = NULL;
@@ -284,6 +345,8 @@ int sandbox_network_set(struct sandbox *sandbox, const struct net_layer *layer, 
     if (r != 0)
         return r;
     r = network_replace(sandbox, &recorded, err);
+    if (r == 0)
+        r = network_renew(sandbox, err);
     if (r == 0)
         sandbox_event(sandbox, EVENT_SANDBOX_UPDATED,
                       json_pack("{s:s, s:s}", "name", sandbox->info.name, "network",

@@ -42,6 +42,17 @@ int sandbox_network_layer(struct sandbox *sandbox, struct net_layer *ret, struct
 /* Returns the whole policy of a sandbox. */
 int sandbox_network_policy(struct sandbox *sandbox, struct net_policy *ret, struct err *err);
 
+/* Gives a machine that was booted for the sandbox, or that has survived the daemon, the network of
+ * its policy; does nothing if that is none. */
+int sandbox_network_start(struct sandbox *sandbox, struct machine *machine, struct err *err);
+
+/* Does the same for a machine without a sandbox, from what network_record has returned. */
+int machine_network_start(struct machine *machine, const char *owner, const char *recorded,
+                          struct err *err);
+
+/* Applies a change of holt.conf or of a ceiling to all sandboxes that run. */
+void network_apply(struct host *host);
+
 /* Replaces the layer of a sandbox and records it. A running machine has it when this returns, and
  * connections that it forbids are cut. Fails like network_record. */
 int sandbox_network_set(struct sandbox *sandbox, const struct net_layer *layer, struct err *err);

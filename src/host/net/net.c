@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The thread that enters the namespaces of machines and talks to holt-net. Callers give it jobs and
+ * wait for them. */
+#include "host/net/net.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "egress/control.h"
+#include "host/core/host_internal.h"
+#include "host/machine/machine_internal.h"
+#include "host/net/net_internal.h"
+#include "kernel/fds.h"
+#include "kernel/netns_enter.h"
+#include "runtime/program.h"
+
+enum {
+    MESSAGES_PER_TURN = 64,
+    IDLE_MS = 5000,
+    BACKOFF_FIRST_MS = 20,
+    BACKOFF_MAX_MS = 5000,
+    STEADY_MS = 10000, /* a process that ran this long is started again at once */
+};
+
+/* --- guests --- */
+
+static void guest_free(struct net_guest *guest)
+{
+    if (!guest)
+        return;
+    (void)fd_close(guest->link_fd);
+    net_routes_done(&guest->routes);
+    net_policy_done(&guest->policy);
+    free(guest->owner);
+    free(guest);
+}
+
+/* Only the thread changes the list, so it reads it without the lock. */
+static struct net_guest *guest_find(const struct net *net, const struct machine *machine)
+{
+    struct net_guest *guest = net->guests;
+
+    while (guest && guest->machine != machine)
+        guest = guest->next;
+    return guest;
+}
+
+static struct net_guest *guest_of_number(const struct net *net, uint64_t number)
+{
+    struct net_guest *guest = net->guests;
+
+    while (guest && guest->number != number)
+        guest = guest->next;
+    return guest;
+}
+
+static void guest_unlink(struct net *net, struct net_guest *guest)
+{
+    lock_scope(&net->lock);
+
+    for (struct net_guest **slot = &net->guests; *slot; slot = &(*slot)->next) {
+        if (*slot != guest)
+            continue;
+        *slot = guest->next;
+        return;
+    }
+}
+
+static struct net_guest *guest_new(struct net *net, const struct net_job *job)
+{
+    struct net_guest *guest = xcalloc(1, sizeof(*guest));
+
+    guest->machine = job->machine;
+    guest->number = ++net->last_number;
+    guest->owner = xstrdup(job->owner);
+    guest->link_fd = -EBADF;
+    (void)snprintf(guest->id, sizeof(guest->id), "%s", job->id);
+    net_policy_copy(job->policy, &guest->policy);
+    lock_take(&net->lock);
+    guest->next = net->guests;
+    net->guests = guest;
+    lock_release(&net->lock);
+    return guest;
+}
+
+/* Prepares the namespace and gives holt-net its sockets. */
+static int guest_attach(struct net *net, struct net_guest *guest, struct err *err)
+{
+    cleanup_with(net_sockets_done) struct net_sockets sockets = { -EBADF, -EBADF };
+    int fds[CONTROL_FDS];
+    int r = net_namespace_prepare(net, guest, &sockets, err);
+
+    if (r < 0)
+        return r;
+    fds[0] = sockets.listener_fd;
+    fds[1] = sockets.resolver_fd;
+    r = net_helper_send(net,
+                        json_pack("{s:s, s:I, s:s, s:s, s:o}", "do", "add", "machine",
+                                  (json_int_t)guest->number, "id", guest->id, "owner", guest->owner,
+                                  "policy", net_policy_to_json(&guest->policy)),
+                        fds, CONTROL_FDS);
+    return r < 0 ? err_sys(err, r, "send to holt-net") : 0;
+}
+
+static void guest_detach(struct net *net, struct net_guest *guest, bool has_namespace)
+{
+    guest->link_fd = fd_close(guest->link_fd);
+    if (has_namespace)
+        net_namespace_clear(net, guest);
+    (void)net_helper_send(
+        net, json_pack("{s:s, s:I}", "do", "remove", "machine", (json_int_t)guest->number), NULL,
+        0);
+    guest_unlink(net, guest);
+    guest_free(guest);
+}
+
+/* --- jobs --- */
+
+static void job_finish(struct net *net, struct net_job *job, int result)
+{
+    lock_scope(&net->lock);
+
+    job->result = result;
+    job->is_done = true;
+    cond_broadcast(&net->changed);
+}
+
+/* Keeps the job until holt-net has answered. */
+static void job_await(struct net *net, struct net_job *job, uint64_t number)
+{
+    struct net_job **slot = &net->waiting;
+
+    while (*slot)
+        slot = &(*slot)->next;
+    job->number = number;
+    job->next = NULL;
+    *slot = job;
+}
+
+static void start_run(struct net *net, struct net_job *job)
+{
+    struct net_guest *guest;
+    int r = net_helper_start(net, job->err);
+
+    if (r < 0) {
+        job_finish(net, job, r);
+        return;
+    }
+    guest = guest_new(net, job);
+    r = guest_attach(net, guest, job->err);
+    if (r < 0) {
+        guest_detach(net, guest, true);
+        job_finish(net, job, r);
+        return;
+    }
+    job_await(net, job, guest->number);
+}
+
+static void set_run(struct net *net, struct net_job *job)
+{
+    struct net_guest *guest = guest_find(net, job->machine);
+    int r;
+
+    if (!guest) {
+        start_run(net, job);
+        return;
+    }
+    net_policy_done(&guest->policy);
+    net_policy_copy(job->policy, &guest->policy);
+    r = net_helper_send(net,
+                        json_pack("{s:s, s:I, s:o}", "do", "set", "machine",
+                                  (json_int_t)guest->number, "policy",
+                                  net_policy_to_json(&guest->policy)),
+                        NULL, 0);
+    if (r < 0) { /* it has died; the next one gets the new policy */
+        job_finish(net, job, 0);
+        return;
+    }
+    job_await(net, job, guest->number);
+}
+
+static void stop_run(struct net *net, struct net_job *job)
+{
+    struct net_guest *guest = guest_find(net, job->machine);
+
+    bool is_run = guest && strcmp(guest->id, guest->machine->id) == 0;
+
+    if (is_run) /* no sandbox is left that could be asked for it */
+        net_forget(net, guest->id);
+    if (guest)
+        guest_detach(net, guest, job->policy != NULL);
+    job_finish(net, job, 0);
+}
+
+static void jobs_run(struct net *net)
+{
+    for (;;) {
+        struct net_job *job;
+
+        lock_take(&net->lock);
+        job = net->jobs;
+        if (job)
+            net->jobs = job->next;
+        if (!net->jobs)
+            net->last_job = &net->jobs;
+        lock_release(&net->lock);
+        if (!job)
+            return;
+        if (job->kind == NET_JOB_START)
+            start_run(net, job);
+        else if (job->kind == NET_JOB_SET)
+            set_run(net, job);
+        else
+            stop_run(net, job);
+    }
+}
+
+/* The policy is in force in holt-net; its routes follow. */
+static void job_answered(struct net *net, uint64_t number)
+{
+    struct net_job **slot = &net->waiting, *job;
+    struct net_guest *guest;
+    int r = 0;
+
+    while (*slot && (*slot)->number != number)
+        slot = &(*slot)->next;
+    job = *slot;
+    if (!job)
+        return;
+    *slot = job->next;
+    guest = guest_of_number(net, number);
+    if (job->kind == NET_JOB_SET && guest) {
+        struct net_routes routes;
+
+        net_routes_fill(&guest->policy, &routes);
+        r = net_namespace_reroute(net, guest, &routes, job->err);
+    }
+    job_finish(net, job, r);
+}
+
+/* --- messages --- */
+
+static void grant_handle(struct net *net, struct net_guest *guest, const json_t *message,
+                         bool is_granted)
+{
+    json_int_t ticket = json_integer_value(json_object_get(message, "ticket"));
+    int r = net_namespace_grant(net, guest, json_object_get(message, "addresses"), is_granted);
+
+    if (is_granted && ticket != 0)
+        (void)net_helper_send(net,
+                              json_pack("{s:s, s:I, s:I, s:b}", "do", "granted", "machine",
+                                        (json_int_t)guest->number, "ticket", ticket, "ok", r == 0),
+                              NULL, 0);
+}
+
+static void message_handle(struct net *net, const json_t *message)
+{
+    const char *what = json_string_value(json_object_get(message, "do"));
+    uint64_t number = (uint64_t)json_integer_value(json_object_get(message, "machine"));
+    struct net_guest *guest = guest_of_number(net, number);
+
+    if (!what)
+        return;
+    if (strcmp(what, "done") == 0) {
+        job_answered(net, number);
+    } else if (strcmp(what, "grant") == 0 && guest) {
+        grant_handle(net, guest, message, true);
+    } else if (strcmp(what, "revoke") == 0 && guest) {
+        grant_handle(net, guest, message, false);
+    } else if (strcmp(what, "log") == 0 && guest) {
+        lock_scope(&net->lock);
+        net_log_add(net, guest->id, json_object_get(message, "line"));
+    } else if (strcmp(what, "counters") == 0) {
+        lock_scope(&net->lock);
+        net_counters_read(net, message);
+    }
+}
+
+/* Returns false when holt-net has ended. */
+static bool messages_receive(struct net *net, char *text)
+{
+    for (int i = 0; i < MESSAGES_PER_TURN; i++) {
+        cleanup_json json_t *message = NULL;
+        struct err ignored;
+        ssize_t n = recv(net->control_fd, text, CONTROL_MESSAGE_MAX, MSG_DONTWAIT);
+
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return true;
+        if (n <= 0)
+            return false;
+        if (json_parse_object(text, (size_t)n, &message, &ignored) == 0)
+            message_handle(net, message);
+    }
+    return true;
+}
+
+/* --- the end of holt-net --- */
+
+static void counters_keep(struct net *net)
+{
+    struct net_counters all;
+
+    net_count(net, &all);
+    lock_scope(&net->lock);
+    net->past = all;
+    net->past.open = 0;
+    net->past.restarts++;
+    net->now = (struct net_counters){ 0 };
+}
+
+/* Sandboxes reach nothing until it runs again: their listeners are closed. */
+static void helper_lost(struct net *net)
+{
+    uint64_t now_ms = clock_ms();
+
+    net_helper_stop(net);
+    counters_keep(net);
+    if (now_ms - net->started_ms >= STEADY_MS)
+        net->backoff_ms = 0;
+    else
+        net->backoff_ms = net->backoff_ms == 0                   ? BACKOFF_FIRST_MS
+                          : net->backoff_ms < BACKOFF_MAX_MS / 2 ? net->backoff_ms * 2
+                                                                 : BACKOFF_MAX_MS;
+    net->restart_ms = now_ms + net->backoff_ms;
+    log_warn("holt-net has ended; it is started again");
+}
+
+/* A set that was under way is in force: no connection has survived. */
+static void helper_restart(struct net *net)
+{
+    struct err err = { 0 };
+
+    if (net_helper_start(net, &err) < 0) {
+        log_error("holt-net cannot be started: %s", err.msg);
+        net->restart_ms = clock_ms() + BACKOFF_MAX_MS;
+        return;
+    }
+    for (struct net_guest *guest = net->guests; guest; guest = guest->next)
+        if (guest_attach(net, guest, &err) < 0)
+            log_error("sandbox '%s' has no network any more: %s", guest->id, err.msg);
+    while (net->waiting) {
+        struct net_job *job = net->waiting;
+
+        net->waiting = job->next;
+        job_finish(net, job, 0);
+    }
+}
+
+/* --- the thread --- */
+
+static int poll_timeout(const struct net *net)
+{
+    if (net->control_fd < 0 && net->guests)
+        return clock_left_ms(net->restart_ms);
+    return net->guests ? IDLE_MS : -1;
+}
+
+static bool net_is_stopping(struct net *net)
+{
+    lock_scope(&net->lock);
+
+    return net->is_stopping;
+}
+
+/* No more can come: net_close has set is_stopping. */
+static void jobs_abandon(struct net *net)
+{
+    for (;;) {
+        struct net_job *job;
+
+        lock_take(&net->lock);
+        job = net->jobs ? net->jobs : net->waiting;
+        if (job && job == net->jobs)
+            net->jobs = job->next;
+        else if (job)
+            net->waiting = job->next;
+        lock_release(&net->lock);
+        if (!job)
+            return;
+        job_finish(net, job,
+                   err_refuse(job->err, CAUSE_SHUTTING_DOWN, "the daemon is shutting down"));
+    }
+}
+
+static void net_main(void *argument)
+{
+    struct net *net = argument;
+    cleanup_free char *text = xcalloc(1, CONTROL_MESSAGE_MAX);
+
+    while (!net_is_stopping(net)) {
+        struct pollfd polled[2] = { { .fd = net->wake_fd, .events = POLLIN },
+                                    { .fd = net->control_fd, .events = POLLIN } };
+        uint64_t count;
+
+        (void)poll(polled, ARRAY_SIZE(polled), poll_timeout(net));
+        if (polled[0].revents)
+            (void)!read(net->wake_fd, &count, sizeof(count));
+        if (net->control_fd >= 0 && polled[1].revents && !messages_receive(net, text))
+            helper_lost(net);
+        if (net->control_fd < 0 && net->guests && clock_ms() >= net->restart_ms)
+            helper_restart(net);
+        jobs_run(net);
+        net_helper_refresh(net);
+    }
+    jobs_abandon(net);
+}
+
+static void net_wake(struct net *net)
+{
+    const uint64_t one = 1;
+
+    (void)!write(net->wake_fd, &one, sizeof(one));
+}
+
+/* Gives the thread a job, and waits for it. */
+static int job_do(struct net *net, struct net_job *job)
+{
+    lock_scope(&net->lock);
+
+    if (net->is_stopping)
+        return err_refuse(job->err, CAUSE_SHUTTING_DOWN, "the daemon is shutting down");
+    if (!net->thread.is_started) {
+        int r = thread_start(&net->thread, "holt-net", net_main, net);
+
+        if (r < 0)
+            return err_sys(job->err, r, "start the thread of the network");
+    }
+    *net->last_job = job;
+    net->last_job = &job->next;
+    net_wake(net);
+    while (!job->is_done)
+        cond_wait(&net->changed, &net->lock);
+    return job->result;
+}
+
+/* --- what others call --- */
+
+int net_open(struct host *host, const struct config *config, struct net **ret, struct err *err)
+{
+    struct net *net = xcalloc(1, sizeof(*net));
+
+    (void)config;
+    net->host = host;
+    net->control_fd = net->pidfd = -EBADF;
+    net->last_job = &net->jobs;
+    net->home = netns_id();
+    lock_init(&net->lock, LOCK_NET);
+    cond_init(&net->changed);
+    net->home_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    net->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (net->home_fd < 0 || net->wake_fd < 0 || net->home == 0) {
+        int r = err_sys(err, -errno, "open the network namespace of the daemon");
+
+        net_close(net);
+        return r;
+    }
+    *ret = net;
+    return 0;
+}
+
+void net_close(struct net *net)
+{
+    if (!net)
+        return;
+    lock_take(&net->lock);
+    net->is_stopping = true;
+    cond_broadcast(&net->changed);
+    lock_release(&net->lock);
+    if (net->wake_fd >= 0)
+        net_wake(net);
+    thread_join(&net->thread);
+    net_helper_stop(net);
+    while (net->guests) {
+        struct net_guest *guest = net->guests;
+
+        net->guests = guest->next;
+        guest_free(guest);
+    }
+    net_logs_free(net);
+    free(net->resolvers);
+    (void)fd_close(net->wake_fd);
+    (void)fd_close(net->home_fd);
+    cond_destroy(&net->changed);
+    lock_destroy(&net->lock);
+    free(net);
+}
+
+int net_check(struct net *net, struct err *err)
+{
+    cleanup_free char *path = NULL;
+
+    (void)net;
+    if (program_find("holt-net", &path, err) == 0)
+        return 0;
+    (void)err_set(err, ERR_UNSUPPORTED, "sandboxes cannot have a network: holt-net is missing");
+    return err_remedy(err, "install holt-net beside holt-init, or use --net none");
+}
+
+static int net_do(struct net *net, enum net_job_kind kind, struct net_job job, struct err *err)
+{
+    job.kind = kind;
+    job.err = err;
+    return job_do(net, &job);
+}
+
+int net_start(struct net *net, struct machine *machine, const char *id, const char *owner,
+              const struct net_policy *policy, struct err *err)
+{
+    const struct net_job job = { .machine = machine, .id = id, .owner = owner, .policy = policy };
+
+    if (net_policy_mode(policy) == NET_NONE)
+        return 0;
+    return net_do(net, NET_JOB_START, job, err);
+}
+
+int net_adopt(struct net *net, struct machine *machine, const char *id, const char *owner,
+              const struct net_policy *policy, struct err *err)
+{
+    return net_start(net, machine, id, owner, policy, err);
+}
+
+static bool net_has(struct net *net, const struct machine *machine)
+{
+    lock_scope(&net->lock);
+
+    return guest_find(net, machine) != NULL;
+}
+
+int net_set(struct net *net, struct machine *machine, const char *id, const char *owner,
+            const struct net_policy *policy, struct err *err)
+{
+    const struct net_job job = { .machine = machine, .id = id, .owner = owner, .policy = policy };
+
+    if (net_policy_mode(policy) != NET_NONE)
+        return net_do(net, NET_JOB_SET, job, err);
+    return net_has(net, machine) ? net_do(net, NET_JOB_STOP, job, err) : 0;
+}
+
+void net_stop(struct net *net, struct machine *machine)
+{
+    const struct net_job job = { .machine = machine };
+    struct err ignored;
+
+    if (net && net_has(net, machine))
+        (void)net_do(net, NET_JOB_STOP, job, &ignored);
+}

@@ -1,0 +1,134 @@
+/* Internal interface of the net folder. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/lock.h"
+#include "base/thread.h"
+#include "host/net/net.h"
+#include "kernel/route.h"
+#include "net/policy.h"
+
+struct machine;
+struct net_log_ring;
+
+struct net_route {
+    enum route_kind kind;
+    struct route_range range;
+};
+
+/* The routes that a policy needs, apart from those of grants. */
+struct net_routes {
+    struct net_route *list;
+    size_t count;
+};
+
+/* A machine with a network. Used by the thread; the list is under the lock. */
+struct net_guest {
+    struct net_guest *next;
+    struct machine *machine; /* valid until net_stop returns */
+    uint64_t number;
+    char id[NET_ID_MAX];
+    char *owner;
+    struct net_policy policy;
+    struct net_routes routes;
+    int link_fd; /* keeps the BPF program attached */
+};
+
+enum net_job_kind { NET_JOB_START, NET_JOB_SET, NET_JOB_STOP };
+
+/* What a caller waits for the thread to do. */
+struct net_job {
+    struct net_job *next;
+    enum net_job_kind kind;
+    struct machine *machine;
+    const char *id, *owner;
+    const struct net_policy *policy;
+    uint64_t number; /* of the guest whose "done" ends the job; 0: not sent yet */
+    struct err *err;
+    int result;
+    bool is_done;
+};
+
+struct net {
+    struct host *host;
+    int home_fd; /* the daemon's own network namespace */
+    ino_t home;
+    int wake_fd;
+    struct thread thread;
+
+    struct lock lock; /* protects the lists, the log and the counters */
+    struct cond changed;
+    bool is_stopping;
+    struct net_job *jobs, **last_job; /* that the thread has not looked at */
+    struct net_guest *guests;
+    struct net_log_ring *logs;
+    struct net_counters past; /* of processes that have ended */
+    struct net_counters now;  /* of the one that runs */
+
+    /* Used by the thread only. */
+    struct net_job *waiting; /* for "done", oldest first */
+    char *resolvers;         /* JSON of the last hello */
+    int control_fd;
+    int pidfd;
+    pid_t pid;
+    uint64_t started_ms;
+    uint64_t restart_ms; /* when to start it again; 0: now */
+    uint64_t backoff_ms;
+    uint64_t hello_ms;
+    uint64_t last_number;
+};
+
+/* --- namespace.c: what is done inside the network namespace of a machine --- */
+
+/* The sockets that holt-net gets. */
+struct net_sockets {
+    int listener_fd;
+    int resolver_fd;
+};
+void net_sockets_done(struct net_sockets *sockets);
+
+/* Computes the routes of a policy. */
+void net_routes_fill(const struct net_policy *policy, struct net_routes *ret);
+void net_routes_done(struct net_routes *routes);
+
+/* Prepares the namespace of the guest's machine: removes remains, adds the routes, makes the
+ * sockets and attaches the program. */
+int net_namespace_prepare(struct net *net, struct net_guest *guest, struct net_sockets *ret,
+                          struct err *err);
+
+/* Replaces the routes of the policy; those of grants stay. */
+int net_namespace_reroute(struct net *net, struct net_guest *guest, struct net_routes *routes,
+                          struct err *err);
+
+/* Removes all routes, so that connect fails at once. */
+void net_namespace_clear(struct net *net, const struct net_guest *guest);
+
+/* Adds or removes the routes of grants; addresses is an array of texts. Returns 0 or -errno. */
+int net_namespace_grant(struct net *net, const struct net_guest *guest, const json_t *addresses,
+                        bool is_granted);
+
+/* --- helper.c: the process holt-net --- */
+
+/* Starts holt-net, if it does not run, and sends the first message. */
+int net_helper_start(struct net *net, struct err *err);
+
+/* Ends and reaps it. */
+void net_helper_stop(struct net *net);
+
+/* Sends the name servers again if they have changed. */
+void net_helper_refresh(struct net *net);
+
+/* Sends a message, which it takes, with descriptors. Returns 0 or -errno. */
+int net_helper_send(struct net *net, json_t *message, const int *fds, size_t fd_count);
+
+/* --- log.c; the lock is held --- */
+
+void net_log_add(struct net *net, const char *id, const json_t *line);
+void net_logs_free(struct net *net);
+void net_counters_read(struct net *net, const json_t *message);
