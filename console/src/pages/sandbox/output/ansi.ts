@@ -41,8 +41,7 @@ const hex = (code: number, digits: number) => code.toString(16).padStart(digits,
 
 // Returns the visible form of a character that SPECIAL matches.
 export function visible(code: number): string {
-  if (code < 0x20) return String.fromCharCode(0x2400 + code);
-  if (code === 0x7f) return "\u2421";
+  if (code < 0x20 || code === 0x7f) return `^${String.fromCharCode(code ^ 0x40)}`;
   return code < 0x100 ? `\\x${hex(code, 2)}` : `\\u${hex(code, 4)}`;
 }
 

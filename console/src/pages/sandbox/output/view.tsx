@@ -1,10 +1,12 @@
 // A window on the lines: only the rows that are visible exist.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useFill } from "../fill";
 import type { Lines } from "./lines";
 import { Row } from "./row";
 
 export const ROW_HEIGHT = 20; // as in the style sheet
 const MARGIN_ROWS = 20;
+const LEAST_HEIGHT = 220;
 
 export interface ViewProps {
   lines: Lines;
@@ -24,6 +26,7 @@ export function View({ lines, version, label, query, current, isFollowing, onFol
   const [height, setHeight] = useState(400);
   const pinned = useRef(false); // the next scroll event is our own
   const { first, end } = lines;
+  useFill(box, LEAST_HEIGHT);
 
   useLayoutEffect(() => {
     const element = box.current!;

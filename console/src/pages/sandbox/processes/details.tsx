@@ -3,14 +3,14 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { ProcessState, type ProcessInfo } from "@gen/process_pb";
 import { canWrite } from "../../../api/session";
-import { bytes, dateTime, duration } from "../../../lib/text";
+import { bytes, dateTime } from "../../../lib/text";
 import { href } from "../../../router";
 import { Button } from "../../../ui/button";
 import { Foreign } from "../../../ui/parts";
 import { Output } from "../output/output";
 import { commandLine, outcomeText } from "./outcome";
 import { SignalDialog } from "./signal";
-import { elapsed, ProcessOutcome, restartText, useNow } from "./table";
+import { elapsed, ProcessOutcome, restartText, timeText, useNow } from "./table";
 
 function Fact({ name, children }: { name: string; children: ComponentChildren }) {
   return <div class="fact"><dt>{name}</dt><dd>{children}</dd></div>;
@@ -22,7 +22,7 @@ function Facts({ process }: { process: ProcessInfo }) {
   return (
     <dl class="facts">
       <Fact name="Started">{dateTime(process.startedAt)}</Fact>
-      <Fact name={ended ? "Took" : "Runs for"}>{duration(elapsed(process, now))}</Fact>
+      <Fact name={ended ? "Took" : "Runs for"}>{timeText(elapsed(process, now))}</Fact>
       {process.pid > 0 && <Fact name="PID">{process.pid}</Fact>}
       <Fact name="Directory"><Foreign text={process.cwd || "/workspace"} mono /></Fact>
       {process.tag && <Fact name="Tag"><Foreign text={process.tag} /></Fact>}

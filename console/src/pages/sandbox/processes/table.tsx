@@ -26,6 +26,11 @@ export function elapsed(process: ProcessInfo, now: number): number {
   return Math.max(0, now - millis(process.startedAt));
 }
 
+// "340 ms", "45s", "3h 20m".
+export function timeText(ms: number): string {
+  return ms < 1000 ? `${Math.round(ms)} ms` : duration(ms);
+}
+
 export function ProcessOutcome({ process }: { process: ProcessInfo }) {
   if (process.state === ProcessState.running)
     return <span class="state good"><span class="dot" aria-hidden="true" />running</span>;
@@ -59,7 +64,7 @@ function Row({ process, now, isChosen, onChoose }: {
       <td class="number">{process.port ? <Foreign text={process.address || String(process.port)} /> : ""}</td>
       <td class="number">{restartText(process)}</td>
       <td class="number">{bytes(outputBytes(process))}</td>
-      <td class="number" title={`Started ${dateTime(process.startedAt)}`}>{duration(elapsed(process, now))}</td>
+      <td class="number" title={`Started ${dateTime(process.startedAt)}`}>{timeText(elapsed(process, now))}</td>
     </tr>
   );
 }

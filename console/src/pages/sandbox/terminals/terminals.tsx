@@ -8,11 +8,14 @@ import { query, setQuery } from "../../../router";
 import { Button } from "../../../ui/button";
 import { confirm } from "../../../ui/confirm";
 import { Empty, Foreign, Loading, Problem } from "../../../ui/parts";
+import { useFill } from "../fill";
 import { findTerminals, type Found } from "./find";
 import { Pane } from "./pane";
 import { Rename } from "./rename";
 import { freeName, loadTabs, saveTabs, tabKey, tabLabel, withTab, type TerminalTab } from "./store";
 import { TabStrip } from "./strip";
+
+const LEAST_HEIGHT = 320;
 
 // The tabs at first: those of the last visit, or the shells that run, and the process that the address names.
 async function firstTabs(sandboxId: string): Promise<TerminalTab[]> {
@@ -56,7 +59,9 @@ export default function Terminals({ sandbox }: { sandbox: Sandbox }) {
   const [isMenuOpen, setMenuOpen] = useState(false);
   const [renamed, setRenamed] = useState<TerminalTab | null>(null);
   const strip = useRef<HTMLDivElement>(null);
+  const section = useRef<HTMLElement>(null);
   const mayWrite = canWrite.value;
+  useFill(section, LEAST_HEIGHT);
 
   useEffect(() => {
     firstTabs(sandbox.id).then((first) => {
@@ -112,7 +117,7 @@ export default function Terminals({ sandbox }: { sandbox: Sandbox }) {
   if (!tabs) return <Loading />;
   const shown = tabs.find((each) => tabKey(each) === current);
   return (
-    <section class="terminals panel" aria-label="Terminals">
+    <section class="terminals panel" aria-label="Terminals" ref={section}>
       <div class="terminal-bar">
         <TabStrip box={strip} tabs={tabs} current={current} onShow={setCurrent} onClose={close} onRename={setRenamed} />
         {mayWrite && <Button kind="quiet" size="small" icon="plus" label="New shell" onClick={openNew} />}
