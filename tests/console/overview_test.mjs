@@ -209,6 +209,13 @@ await claim("a_reader_sees_no_actions_and_is_refused", async () => {
   await reader.getByText("gamma").click();
   await reader.getByRole("heading", { name: "gamma" }).waitFor();
   assert.equal(await reader.getByRole("group", { name: "Actions" }).count(), 0);
+  for (const tab of await reader.locator(".tab").all()) {
+    await tab.click();
+    await eventually(async () => (await reader.locator(".tab-body .spinner").count()) === 0);
+    await sleep(100);
+    const offered = reader.locator(".button.primary, .button.danger, .button.risky");
+    assert.deepEqual(await offered.allTextContents(), [], await tab.textContent());
+  }
   const status = await reader.evaluate(async () => {
     const reply = await fetch("/holt.v1.SandboxService/Stop", {
       method: "POST",

@@ -4,7 +4,7 @@ import { effect, signal } from "@preact/signals";
 import * as session from "./session";
 
 export const online = signal(true);
-// Grows each time the daemon is back: whatever a page has fetched may be old.
+// Grows after each broken connection: whatever a page has fetched may be old.
 export const epoch = signal(0);
 // When it went away, in milliseconds since 1970; 0 while it is there.
 export const awaySince = signal(0);
@@ -27,6 +27,7 @@ export function lost(): void {
 
 async function recover(): Promise<void> {
   for (let delay = firstDelay; ; delay = Math.min(delay * 2, mostDelay)) {
+    await until(() => visible.value);
     const result = await session.probe();
     if (result === "out") {
       session.ended("The session has ended. Log in again.");
@@ -41,19 +42,19 @@ async function recover(): Promise<void> {
   }
   probing = false;
   awaySince.value = 0;
-  if (!online.peek()) {
-    online.value = true;
-    epoch.value++;
-  }
+  online.value = true;
+  epoch.value++;
 }
 
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal?.addEventListener("abort", () => {
+    const done = () => {
       clearTimeout(timer);
+      signal?.removeEventListener("abort", done);
       resolve();
-    }, { once: true });
+    };
+    const timer = setTimeout(done, ms);
+    signal?.addEventListener("abort", done, { once: true });
   });
 }
 
@@ -64,6 +65,7 @@ export function until(isTrue: () => boolean, signal?: AbortSignal): Promise<void
     let dispose: (() => void) | undefined;
     const done = () => {
       isDone = true;
+      signal?.removeEventListener("abort", done);
       dispose?.();
       resolve();
     };

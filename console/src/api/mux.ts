@@ -90,6 +90,11 @@ let idleTimer: ReturnType<typeof setTimeout> | undefined;
 let pingTimer: ReturnType<typeof setInterval> | undefined;
 const channels = new Map<number, Channel>();
 
+// A socket belongs to the session that opened it.
+session.session.subscribe((current) => {
+  if (!current) socket?.close();
+});
+
 function unavailable(text: string): ConnectError {
   return new ConnectError(text, Code.Unavailable);
 }

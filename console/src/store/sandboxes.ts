@@ -71,7 +71,8 @@ async function fetchAll(): Promise<void> {
     isLoaded.value = true;
     publish();
   } catch (error) {
-    listError.value = error;
+    // The banner says that the daemon is away; what is known stays visible.
+    if (ConnectError.from(error).code !== Code.Unavailable) listError.value = error;
   } finally {
     isListing = false;
   }
