@@ -117,7 +117,8 @@ export async function upload(sandboxId: string, dir: FilePath, wanted: Wanted[],
 
 // The files of a drop, also those in dropped directories.
 export async function filesOf(data: DataTransfer): Promise<Wanted[]> {
-  const entries = [...data.items].map((each) => each.webkitGetAsEntry()).filter((each) => each !== null);
+  // All are taken before the first await: the browser clears the list after the event.
+  const items = [...data.items].map((each) => ({ entry: each.webkitGetAsEntry(), file: each.getAsFile() }));
   const result: Wanted[] = [];
   const visit = async (entry: FileSystemEntry, prefix: string): Promise<void> => {
     if (result.length > most) return;
@@ -133,6 +134,9 @@ export async function filesOf(data: DataTransfer): Promise<Wanted[]> {
       for (const each of part) await visit(each, `${prefix}${entry.name}/`);
     }
   };
-  for (const each of entries) await visit(each, "");
+  for (const { entry, file } of items) {
+    if (entry) await visit(entry, "");
+    else if (file) result.push({ file, path: file.name });
+  }
   return result;
 }
