@@ -134,7 +134,7 @@ export function Sandboxes() {
   const shownColumns = owners.value > 1 ? columns : columns.filter((each) => each.id !== "owner");
 
   return (
-    <section class="panel sandboxes" aria-label="Sandboxes">
+    <section class="panel sandboxes" aria-label="List of sandboxes">
       <header class="panel-head toolbar">
         <h2>Sandboxes</h2>
         <div class="search">

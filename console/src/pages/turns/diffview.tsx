@@ -69,7 +69,7 @@ function FileDiff({ of, change }: { of: Comparison; change: Change }) {
         <Kind kind={change.kind} />
         <bdi class="cut grow mono">{change.oldPath ? `${plain(change.oldPath)} → ` : ""}{plain(change.path)}</bdi>
         {patch && !patch.isBinary && (
-          <span class="summary">
+          <span class="change-summary">
             {patch.added > 0 && <span class="sum added">+{patch.added.toLocaleString("en")}</span>}
             {patch.deleted > 0 && <span class="sum deleted">−{patch.deleted.toLocaleString("en")}</span>}
           </span>

@@ -63,7 +63,7 @@ export function SummaryText({ summary }: { summary: Summary | "failed" | undefin
   ].filter(([, count]) => (count as number) > 0) as [string, number][];
   if (parts.length === 0) return <span class="muted">no changes</span>;
   return (
-    <span class="summary">
+    <span class="change-summary">
       {parts.map(([kind, count]) => (
         <span key={kind} class={`sum ${kind}`} title={`${count.toLocaleString("en")} ${kind}`}>
           <span aria-hidden="true">{kind === "added" ? "+" : kind === "deleted" ? "−" : kind === "renamed" ? "→" : "~"}{count.toLocaleString("en")}</span>
