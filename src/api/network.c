@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "host/net/net.h"
 #include "host/sandbox/sandbox.h"
 #include "net/policy.h"
 #include "net/target.h"
@@ -138,15 +139,44 @@ int network_service_set(const struct call *call, const struct msg_network_set_re
     return call_reply(call, MESSAGE(msg_network_set_response, .network = &network), err);
 }
 
+static struct msg_network_connection connection_message(const struct net_log_line *line)
+{
+    return (struct msg_network_connection){
+        .number = line->number,
+        .time_ms = line->time_ms,
+        .protocol = line->protocol,
+        .name = line->name,
+        .address = line->address,
+        .port = line->port,
+        .allowed = line->is_allowed,
+        .rule = line->rule,
+        .end = line->end,
+        .bytes_out = line->bytes_out,
+        .bytes_in = line->bytes_in,
+        .duration_ms = line->duration_ms,
+    };
+}
+
 int network_service_log(const struct call *call, const struct msg_network_log_request *request,
                         struct err *err)
 {
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    struct msg_network_connection *connections;
+    struct net_log_line *lines;
+    size_t count;
     int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
 
     if (r < 0)
         return r;
-    return call_reply(call, MESSAGE(msg_network_log_response, .connections_count = 0), err);
+    lines = arena_take(call->arena, request->limit, sizeof(*lines));
+    count = sandbox_network_log(sandbox, request->after, request->wait_ms, lines, request->limit);
+    connections = arena_take(call->arena, count, sizeof(*connections));
+    for (size_t i = 0; i < count; i++)
+        connections[i] = connection_message(&lines[i]);
+    return call_reply(
+        call,
+        MESSAGE(msg_network_log_response, .connections = connections, .connections_count = count),
+        err);
 }
 
 int network_service_test(const struct call *call, const struct msg_network_test_request *request,

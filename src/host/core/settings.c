@@ -118,6 +118,7 @@ int host_reload(struct host *host, const struct config *config, struct err *err)
     if (r < 0)
         return r;
     settings_apply(host, config);
+    network_apply(host);
     pool_resize(host->pool, config->pool_size);
     storage_monitor_wake(host->storage_monitor);
     expiry_wake(host->expiry); /* limits on kept processes may be lower now */

@@ -313,6 +313,12 @@ static int network_renew(struct sandbox *sandbox, struct err *err)
                            sandbox->info.owner, &policy, err);
 }
 
+size_t sandbox_network_log(struct sandbox *sandbox, uint64_t after, uint64_t wait_ms,
+                           struct net_log_line *ret, size_t max)
+{
+    return net_log(sandbox->host->net, sandbox->info.id, after, wait_ms, ret, max);
+}
+
 void network_apply(struct host *host)
 {
     size_t count;
@@ -321,9 +327,10 @@ void network_apply(struct host *host)
     for (size_t i = 0; i < count; i++) {
         enum sandbox_state state;
         struct err err = { 0 };
-        int r = sandbox_begin(list[i], OPERATION_UPDATE, &state, &err);
+        cleanup_free char *recorded = sandbox_recorded(list[i]);
+        int r = recorded ? sandbox_begin(list[i], OPERATION_UPDATE, &state, &err) : 0;
 
-        if (r == 0) {
+        if (r == 0 && recorded) {
             r = network_renew(list[i], &err);
             sandbox_finish(list[i], state);
         }

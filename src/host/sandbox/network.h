@@ -4,6 +4,8 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct config;
 struct err;
@@ -49,6 +51,11 @@ int sandbox_network_start(struct sandbox *sandbox, struct machine *machine, stru
 /* Does the same for a machine without a sandbox, from what network_record has returned. */
 int machine_network_start(struct machine *machine, const char *owner, const char *recorded,
                           struct err *err);
+
+/* Copies lines of the sandbox's log, see net_log. */
+struct net_log_line;
+size_t sandbox_network_log(struct sandbox *sandbox, uint64_t after, uint64_t wait_ms,
+                           struct net_log_line *ret, size_t max);
 
 /* Applies a change of holt.conf or of a ceiling to all sandboxes that run. */
 void network_apply(struct host *host);
