@@ -39,7 +39,7 @@ struct login_code {
 struct session_store {
     struct token_store *tokens;
     struct session_storage storage;
-    uint64_t ttl_ms;
+    struct session_rules rules;
 
     struct lock lock; /* protects everything below */
     struct session *buckets[BUCKETS];
@@ -201,13 +201,14 @@ void session_store_match_cookie(struct session_store *store, const char *cookie,
 /* --- opening and closing ---------------------------------------------------------------------- */
 
 struct session_store *session_store_new(struct token_store *tokens,
-                                        const struct session_storage *storage, uint64_t ttl_ms)
+                                        const struct session_storage *storage,
+                                        const struct session_rules *rules)
 {
     struct session_store *store = xcalloc(1, sizeof(*store));
 
     store->tokens = tokens;
     store->storage = *storage;
-    store->ttl_ms = ttl_ms;
+    store->rules = *rules;
     lock_init(&store->lock, LOCK_SESSIONS);
     return store;
 }
@@ -363,7 +364,7 @@ static void data_fill(const struct session_store *store, const struct session_sp
 
     info->login = spec->login;
     info->created_ms = info->used_ms = clock_wall_ms();
-    info->expires_ms = info->created_ms + store->ttl_ms;
+    info->expires_ms = info->created_ms + store->rules.ttl_ms;
     (void)snprintf(info->address, sizeof(info->address), "%s", spec->address);
     session_agent_copy(spec->agent, info->agent);
     if (spec->login.is_main)
@@ -434,13 +435,12 @@ int session_store_create_code(struct session_store *store, const struct login *l
     code = code_place(store, login->caller.owner);
     if (!code)
         return err_set(err, ERR_EXHAUSTED,
-                       "too many login codes wait for their use; each lasts %d s",
-                       LOGIN_CODE_MS / 1000);
+                       "too many login codes wait for their use: try again in a minute");
     *code = (struct login_code){ .is_used = true,
                                  .login = *login,
-                                 .until_ms = clock_after_ms(LOGIN_CODE_MS) };
+                                 .until_ms = clock_after_ms(store->rules.code_ms) };
     secret_hash(ret_code, code->hash);
-    *ret_expires_ms = clock_wall_ms() + LOGIN_CODE_MS;
+    *ret_expires_ms = clock_wall_ms() + store->rules.code_ms;
     return 0;
 }
 

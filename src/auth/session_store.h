@@ -47,9 +47,15 @@ struct session_info {
     uint64_t used_ms; /* last; 0: not since the daemon was started */
 };
 
-/* Makes a store without sessions; tokens must outlive it. A session lives ttl_ms at most. */
+struct session_rules {
+    uint64_t ttl_ms;  /* of a session */
+    uint64_t code_ms; /* of a code that nobody uses */
+};
+
+/* Makes a store without sessions; tokens must outlive it. */
 struct session_store *session_store_new(struct token_store *tokens,
-                                        const struct session_storage *storage, uint64_t ttl_ms);
+                                        const struct session_storage *storage,
+                                        const struct session_rules *rules);
 
 /* Adds a session of an earlier daemon. Returns false if the row is not a session that can still be
  * used: the storage may forget it. */
@@ -99,7 +105,7 @@ void session_store_list(struct session_store *store, const struct caller *caller
 int session_store_remove(struct session_store *store, const struct caller *caller, const char *id,
                          struct session_info *ret, struct err *err);
 
-/* Makes a code that one login may use once, within LOGIN_CODE_MS. Codes do not survive a restart.
+/* Makes a code that one login may use once, before it expires. Codes do not survive a restart.
  */
 int session_store_create_code(struct session_store *store, const struct login *login,
                               char ret_code[SESSION_SECRET_SIZE], uint64_t *ret_expires_ms,

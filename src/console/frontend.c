@@ -178,6 +178,7 @@ static int sessions_load(struct console *console, struct err *err)
 int console_open(const struct console_options *options, struct console **ret, struct err *err)
 {
     const struct session_storage storage = { storage_put, storage_remove, options->host };
+    const struct session_rules rules = { options->session_ttl, LOGIN_CODE_MS };
     struct console *console = xcalloc(1, sizeof(*console));
     int r = 0;
 
@@ -185,7 +186,7 @@ int console_open(const struct console_options *options, struct console **ret, st
     console->dir = xstrdup(options->dir);
     lock_init(&console->lock, LOCK_CONSOLE);
     if (options->is_on) {
-        console->sessions = session_store_new(options->tokens, &storage, options->session_ttl);
+        console->sessions = session_store_new(options->tokens, &storage, &rules);
         r = sessions_load(console, err);
     }
     if (r < 0) {

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include "auth/session_store.h"
+#include "auth/token_store.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/xalloc.h"
+#include "check.h"
+
+enum { ROWS_MAX = 256, HOUR_MS = 3600 * 1000 };
+
+static char state[] = "/tmp/holt-sessions-test-XXXXXX";
+static struct token_store *tokens;
+
+/* A storage in memory, which can fail. */
+static struct session_row *rows;
+static size_t row_count;
+static bool is_full;
+
+static int row_put(void *context, const struct session_row *row, struct err *err)
+{
+    (void)context;
+    if (is_full)
+        return err_set(err, ERR_EXHAUSTED, "the disk is full");
+    CHECK(row_count < ROWS_MAX);
+    rows[row_count++] = *row;
+    return 0;
+}
+
+static int row_remove(void *context, const char *id, struct err *err)
+{
+    (void)context;
+    if (is_full)
+        return err_set(err, ERR_EXHAUSTED, "the disk is full");
+    for (size_t i = 0; i < row_count; i++)
+        if (strcmp(rows[i].id, id) == 0)
+            rows[i--] = rows[--row_count];
+    return 0;
+}
+
+static struct session_store *store_new(uint64_t ttl_ms, uint64_t code_ms)
+{
+    const struct session_storage storage = { row_put, row_remove, NULL };
+    const struct session_rules rules = { ttl_ms, code_ms };
+
+    return session_store_new(tokens, &storage, &rules);
+}
+
+static struct session_store *store_open(void)
+{
+    return store_new(HOUR_MS, LOGIN_CODE_MS);
+}
+
+/* What a restart of the daemon does. */
+static struct session_store *store_again(struct session_store *store)
+{
+    struct session_store *again = store_open();
+
+    session_store_free(store);
+    for (size_t i = 0; i < row_count; i++)
+        CHECK(session_store_load(again, &rows[i]));
+    return again;
+}
+
+static struct login login_of(const char *owner, enum role role)
+{
+    struct login login = { .caller.role = role };
+
+    (void)snprintf(login.caller.owner, sizeof(login.caller.owner), "%s", owner);
+    return login;
+}
+
+static struct session_info create(struct session_store *store, const struct login *login,
+                                  struct session_secrets *secrets)
+{
+    const struct session_spec spec = { *login, "127.0.0.1", "Browser\n\xff" };
+    struct session_info info;
+    struct err err = { 0 };
+
+    CHECK(session_store_create(store, &spec, &info, secrets, &err) == 0, "(%s)", err.msg);
+    return info;
+}
+
+static enum role role_with(struct session_store *store, const char *cookie, const char *key)
+{
+    struct caller caller;
+
+    session_store_match(store, cookie, key, &caller);
+    return caller.role;
+}
+
+static bool is_open(struct session_store *store, const struct session_secrets *secrets)
+{
+    return role_with(store, secrets->cookie, secrets->key) != ROLE_NONE;
+}
+
+static void both_secrets_together_give_access(void)
+{
+    struct session_store *store = store_open();
+    struct login login = login_of("ann", ROLE_USER);
+    struct session_secrets first, second;
+    struct session_info info = create(store, &login, &first);
+    struct caller caller;
+
+    (void)create(store, &login, &second);
+    session_store_match(store, first.cookie, first.key, &caller);
+    CHECK(caller.role == ROLE_USER && strcmp(caller.owner, "ann") == 0);
+    CHECK_TEXT(caller.session, info.id);
+    CHECK_TEXT(info.agent, "Browser??");
+    CHECK(role_with(store, first.cookie, second.key) == ROLE_NONE);
+    CHECK(role_with(store, second.cookie, first.key) == ROLE_NONE);
+    CHECK(role_with(store, first.key, first.cookie) == ROLE_NONE);
+    CHECK(role_with(store, first.cookie, "") == ROLE_NONE);
+    CHECK(role_with(store, "", first.key) == ROLE_NONE);
+    CHECK(role_with(store, "", "") == ROLE_NONE);
+    session_store_match_cookie(store, first.cookie, &caller);
+    CHECK_TEXT(caller.session, info.id);
+    session_store_match_cookie(store, first.key, &caller);
+    CHECK(caller.role == ROLE_NONE);
+    session_store_free(store);
+}
+
+static void rows_have_no_secrets_and_outlive_the_daemon(void)
+{
+    struct session_store *store = store_open();
+    struct login login = login_of("ann", ROLE_READ);
+    struct session_secrets secrets;
+    struct session_info info;
+    struct caller caller;
+
+    login.caller.scope[0] = (struct label){ "team", "r\"ed" };
+    login.caller.scope_count = 1;
+    info = create(store, &login, &secrets);
+    CHECK(row_count == 1 && !memmem(rows, sizeof(*rows), secrets.cookie, 16) &&
+          !memmem(rows, sizeof(*rows), secrets.key, 16));
+    store = store_again(store);
+    session_store_match(store, secrets.cookie, secrets.key, &caller);
+    CHECK(caller.role == ROLE_READ && caller.scope_count == 1);
+    CHECK_TEXT(caller.scope[0].value, "r\"ed");
+    CHECK_TEXT(caller.session, info.id);
+    session_store_free(store);
+}
+
+static void a_row_that_is_no_session_is_not_loaded(void)
+{
+    struct session_store *store = store_open();
+    struct login login = login_of("ann", ROLE_USER);
+    struct session_secrets secrets;
+    struct session_row row;
+
+    (void)create(store, &login, &secrets);
+    row = rows[0];
+    row.role[0] = 'X';
+    CHECK(!session_store_load(store, &row));
+    row = rows[0];
+    row.id[1] = row.id[1] == '0' ? '1' : '0';
+    CHECK(!session_store_load(store, &row));
+    row = rows[0];
+    row.key_hash[0] = 'x';
+    CHECK(!session_store_load(store, &row));
+    row = rows[0];
+    (void)snprintf(row.scope, sizeof(row.scope), "[]");
+    CHECK(!session_store_load(store, &row));
+    row = rows[0];
+    row.expires_ms = clock_wall_ms() - 1;
+    CHECK(!session_store_load(store, &row));
+    row = rows[0];
+    (void)snprintf(row.token, sizeof(row.token), "00000000");
+    CHECK(!session_store_load(store, &row));
+    session_store_free(store);
+}
+
+static void a_session_ends_by_its_time(void)
+{
+    struct session_store *store = store_open();
+    struct login login = login_of("ann", ROLE_USER);
+    struct session_secrets secrets, later;
+    struct session_info info = create(store, &login, &secrets);
+
+    CHECK(is_open(store, &secrets) && session_store_is_valid(store, info.id));
+    clock_step_wall(HOUR_MS);
+    CHECK(!is_open(store, &secrets) && !session_store_is_valid(store, info.id));
+    (void)create(store, &login, &later);
+    CHECK(row_count == 1 && is_open(store, &later));
+    session_store_free(store);
+}
+
+static void a_session_ends_with_its_token(void)
+{
+    struct session_store *store = store_open();
+    const struct token_spec spec = { .owner = "ann", .role = ROLE_USER };
+    char secret[TOKEN_SECRET_SIZE];
+    struct session_secrets secrets;
+    struct token_info token;
+    struct session_info info;
+    struct login login;
+    struct err err = { 0 };
+
+    CHECK(token_store_create(tokens, &spec, &token, secret, &err) == 0, "(%s)", err.msg);
+    CHECK(session_store_match_token(store, secret, &login) && !login.is_main);
+    CHECK(!session_store_match_token(store, "holt_", &login));
+    CHECK(session_store_match_token(store, secret, &login));
+    info = create(store, &login, &secrets);
+    CHECK(is_open(store, &secrets));
+    CHECK(token_store_remove(tokens, &caller_root, token.id, &token, &err) == 0);
+    CHECK(!is_open(store, &secrets) && !session_store_is_valid(store, info.id));
+    CHECK(session_store_remove(store, &caller_root, info.id, &info, &err) < 0);
+    session_store_free(store);
+}
+
+static void another_main_token_ends_the_sessions_of_the_first(void)
+{
+    struct session_store *store = store_open();
+    struct login login, local = login_of(OWNER_ROOT, ROLE_ADMIN);
+    struct session_secrets secrets, of_socket;
+
+    token_store_add_main(tokens, "first");
+    CHECK(session_store_match_token(store, "first", &login) && login.is_main);
+    (void)create(store, &login, &secrets);
+    (void)create(store, &local, &of_socket);
+    CHECK(is_open(store, &secrets) && is_open(store, &of_socket));
+    token_store_add_main(tokens, "second");
+    CHECK(!is_open(store, &secrets) && is_open(store, &of_socket));
+    session_store_free(store);
+}
+
+static void owners_end_only_their_own(void)
+{
+    struct session_store *store = store_open();
+    struct login ann = login_of("ann", ROLE_USER), bob = login_of("bob", ROLE_USER);
+    struct session_secrets of_ann, of_bob;
+    struct session_info info = create(store, &ann, &of_ann), *list;
+    struct err err = { 0 };
+    size_t count;
+
+    (void)create(store, &bob, &of_bob);
+    session_store_list(store, &bob.caller, &list, &count);
+    CHECK(count == 1 && strcmp(list[0].login.caller.owner, "bob") == 0);
+    free(list);
+    session_store_list(store, &caller_root, &list, &count);
+    CHECK(count == 2);
+    free(list);
+    CHECK(session_store_remove(store, &bob.caller, info.id, &info, &err) < 0);
+    CHECK(err.kind == ERR_NOT_FOUND && is_open(store, &of_ann));
+    CHECK(session_store_remove(store, &ann.caller, info.id, &info, &err) == 0);
+    CHECK(!is_open(store, &of_ann) && is_open(store, &of_bob) && row_count == 1);
+    for (size_t i = 0; i < 3; i++)
+        CHECK(session_store_remove(store, &ann.caller, (const char *[]){ "", "s", "szzzzzzz" }[i],
+                                   &info, &err) < 0);
+    session_store_free(store);
+}
+
+static void an_owner_has_a_number_of_sessions(void)
+{
+    struct session_store *store = store_open();
+    struct login ann = login_of("ann", ROLE_USER), bob = login_of("bob", ROLE_USER);
+    struct session_secrets first, of_bob, last;
+
+    (void)create(store, &bob, &of_bob);
+    (void)create(store, &ann, &first);
+    for (unsigned i = 0; i < SESSIONS_OF_OWNER_MAX; i++) {
+        clock_step_wall(1);
+        (void)create(store, &ann, &last);
+    }
+    CHECK(!is_open(store, &first) && is_open(store, &last) && is_open(store, &of_bob));
+    CHECK(row_count == SESSIONS_OF_OWNER_MAX + 1);
+    session_store_free(store);
+}
+
+static void a_session_that_cannot_be_recorded_is_none(void)
+{
+    struct session_store *store = store_open();
+    const struct session_spec spec = { login_of("ann", ROLE_USER), "127.0.0.1", NULL };
+    struct session_secrets secrets;
+    struct session_info info = create(store, &spec.login, &secrets), again;
+    struct err err = { 0 };
+
+    is_full = true;
+    CHECK(session_store_create(store, &spec, &again, &secrets, &err) < 0);
+    CHECK(err.kind == ERR_EXHAUSTED && !is_open(store, &secrets));
+    CHECK(session_store_remove(store, &caller_root, info.id, &info, &err) < 0);
+    CHECK(session_store_is_valid(store, info.id));
+    session_store_free(store);
+}
+
+static void a_code_is_used_once(void)
+{
+    struct session_store *store = store_open();
+    struct login ann = login_of("ann", ROLE_USER), found;
+    char code[SESSION_SECRET_SIZE];
+    uint64_t expires_ms = 0;
+    struct err err = { 0 };
+
+    CHECK(session_store_create_code(store, &ann, code, &expires_ms, &err) == 0);
+    CHECK(expires_ms > clock_wall_ms() && expires_ms <= clock_wall_ms() + LOGIN_CODE_MS);
+    CHECK(!session_store_take_code(store, "", &found));
+    CHECK(session_store_take_code(store, code, &found));
+    CHECK_TEXT(found.caller.owner, "ann");
+    CHECK(!session_store_take_code(store, code, &found));
+    session_store_free(store);
+}
+
+static void a_code_expires(void)
+{
+    struct session_store *store = store_new(HOUR_MS, 1);
+    struct login ann = login_of("ann", ROLE_USER), found;
+    char code[SESSION_SECRET_SIZE];
+    uint64_t expires_ms = 0;
+    struct err err = { 0 };
+
+    CHECK(session_store_create_code(store, &ann, code, &expires_ms, &err) == 0);
+    clock_sleep_ms(2);
+    CHECK(!session_store_take_code(store, code, &found));
+    session_store_free(store);
+}
+
+static void an_owner_has_a_number_of_codes(void)
+{
+    struct session_store *store = store_open();
+    struct login ann = login_of("ann", ROLE_USER), bob = login_of("bob", ROLE_USER), found;
+    char code[SESSION_SECRET_SIZE];
+    uint64_t expires_ms = 0;
+    struct err err = { 0 };
+
+    for (unsigned i = 0; i < LOGIN_CODES_OF_OWNER_MAX; i++)
+        CHECK(session_store_create_code(store, &ann, code, &expires_ms, &err) == 0);
+    CHECK(session_store_take_code(store, code, &found));
+    CHECK(session_store_create_code(store, &ann, code, &expires_ms, &err) == 0);
+    CHECK(session_store_create_code(store, &ann, code, &expires_ms, &err) < 0);
+    CHECK(err.kind == ERR_EXHAUSTED);
+    CHECK(session_store_create_code(store, &bob, code, &expires_ms, &err) == 0);
+    session_store_free(store);
+}
+
+static void around(test_fn *test)
+{
+    cleanup_free char *command = NULL;
+    struct err err = { 0 };
+
+    rows = xcalloc(ROWS_MAX, sizeof(*rows));
+    CHECK(mkdtemp(state) && token_store_open(state, &tokens, &err) == 0, "(%s)", err.msg);
+    test();
+    token_store_close(tokens);
+    free(rows);
+    command = xasprintf("rm -r %s", state);
+    CHECK(system(command) == 0);
+}
+
+int main(void)
+{
+    test_run("both_secrets_together_give_access", both_secrets_together_give_access, around);
+    test_run("rows_have_no_secrets_and_outlive_the_daemon",
+             rows_have_no_secrets_and_outlive_the_daemon, around);
+    test_run("a_row_that_is_no_session_is_not_loaded", a_row_that_is_no_session_is_not_loaded,
+             around);
+    test_run("a_session_ends_by_its_time", a_session_ends_by_its_time, around);
+    test_run("a_session_ends_with_its_token", a_session_ends_with_its_token, around);
+    test_run("another_main_token_ends_the_sessions_of_the_first",
+             another_main_token_ends_the_sessions_of_the_first, around);
+    test_run("owners_end_only_their_own", owners_end_only_their_own, around);
+    test_run("an_owner_has_a_number_of_sessions", an_owner_has_a_number_of_sessions, around);
+    test_run("a_session_that_cannot_be_recorded_is_none", a_session_that_cannot_be_recorded_is_none,
+             around);
+    test_run("a_code_is_used_once", a_code_is_used_once, around);
+    test_run("a_code_expires", a_code_expires, around);
+    test_run("an_owner_has_a_number_of_codes", an_owner_has_a_number_of_codes, around);
+    return 0;
+}
