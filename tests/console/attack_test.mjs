@@ -1,0 +1,201 @@
+// Pages and programs that attack a browser that is logged in: a preview of a sandbox, a program on a
+// forwarded port, a page of another site. None of them gets or changes anything.
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { connect } from "node:net";
+import { claim, eventually, finish, forgive, go, newContext, open, startDaemon } from "./lib.mjs";
+
+const daemon = await startDaemon();
+await daemon.holt("create", "--name", "web");
+await daemon.holt("create", "--name", "victim");
+const web = JSON.parse(await daemon.holt("inspect", "web")).id;
+const page = await open(daemon);
+const context = page.context();
+const key = await page.evaluate(() => sessionStorage.getItem("holt.key"));
+const cookie = (await context.cookies(daemon.url)).find(({ name }) => name.includes("holt_session"));
+const console127 = daemon.url;
+const consoleLocal = `http://localhost:${daemon.port}`;
+
+// Runs in the attacker's page. Every attempt returns a word; "in" is a break-in.
+async function attempts(targets) {
+  const found = {};
+  const attempt = async (name, body) => {
+    found[name] = await Promise.race([
+      body().catch((error) => `refused: ${error.name}`),
+      new Promise((done) => setTimeout(() => done("refused: silence"), 4000)),
+    ]);
+  };
+  const call = (target, path, init = {}) => fetch(`${target}${path}`, {
+    method: "POST", credentials: "include", headers: { "Content-Type": "application/json" }, body: "{}", ...init,
+  }).then((reply) => (reply.ok ? "in" : `refused: ${reply.status}`));
+  for (const target of targets) {
+    await attempt(`${target} list`, () => call(target, "/holt.v1.SandboxService/List"));
+    await attempt(`${target} destroy`, () => call(target, "/holt.v1.SandboxService/Destroy", { body: '{"sandboxId":"victim"}' }));
+    await attempt(`${target} destroy as text`, () => fetch(`${target}/holt.v1.SandboxService/Destroy`, {
+      method: "POST", credentials: "include", mode: "no-cors", headers: { "Content-Type": "text/plain" }, body: '{"sandboxId":"victim"}',
+    }).then((reply) => (reply.type === "opaque" ? "refused: opaque" : "in")));
+    await attempt(`${target} session`, () => call(target, "/console/session", { method: "GET", body: undefined, headers: {} }));
+    await attempt(`${target} login`, () => call(target, "/console/login", { body: '{"token":"attacker"}' }));
+    await attempt(`${target} logout`, () => call(target, "/console/logout"));
+    await attempt(`${target} ticket`, () => call(target, "/console/ticket", { body: '{"sandbox":"victim","path":"/etc/passwd"}' }));
+    await attempt(`${target} socket`, () => new Promise((done) => {
+      const socket = new WebSocket(`${target.replace("http", "ws")}/holt.v1/stream`);
+      socket.onmessage = () => done("in");
+      socket.onopen = () => socket.send('{"key":"guess"}');
+      socket.onclose = () => done("refused: closed");
+    }));
+    await attempt(`${target} frame`, () => new Promise((done) => {
+      const frame = document.createElement("iframe");
+      frame.src = `${target}/`;
+      frame.onload = () => {
+        try {
+          done(frame.contentDocument?.getElementById("app") ? "in" : "refused: empty");
+        } catch {
+          done("refused: other origin");
+        }
+      };
+      document.body.append(frame);
+    }));
+  }
+  await attempt("key by broadcast", () => new Promise((done) => {
+    const channel = new BroadcastChannel("holt.session");
+    channel.onmessage = ({ data }) => data.key && done("in");
+    channel.postMessage({ ask: true });
+    setTimeout(() => done("refused: silence"), 500);
+  }));
+  await attempt("key in storage", async () => (sessionStorage.getItem("holt.key") ? "in" : "refused: none"));
+  await attempt("opener", async () => (globalThis.opener ? "in" : "refused: none"));
+  return found;
+}
+
+function nothingGotIn(found) {
+  const broken = Object.entries(found).filter(([, result]) => !String(result).startsWith("refused"));
+  assert.deepEqual(broken, []);
+}
+
+const isUnharmed = async () => {
+  assert.equal(JSON.parse(await daemon.holt("inspect", "victim")).state, "active");
+  const status = await page.evaluate(async (header) =>
+    (await fetch("/console/session", { headers: { "X-Holt-Session": header } })).status, key);
+  assert.equal(status, 200, "the session goes on");
+};
+
+await claim("a_hostile_preview_gets_nothing", async () => {
+  await daemon.holt("exec", "web", "--", "sh", "-c", "mkdir -p /workspace/www; echo '<body>hostile' >/workspace/www/index.html");
+  await daemon.holt("launch", "--port", "8000", "web", "--", "python3", "-m", "http.server", "-d", "/workspace/www", "8000");
+  await go(page, `#/sandboxes/${web}/services`);
+  const opened = context.waitForEvent("page");
+  await page.getByRole("row").filter({ hasText: "http.server" }).getByRole("button", { name: "Preview" }).click();
+  const preview = await opened;
+  await preview.getByText("hostile").waitFor();
+  nothingGotIn(await preview.evaluate(attempts, [console127, consoleLocal]));
+  await preview.evaluate(() => {
+    for (const domain of ["", "; domain=localhost", `; domain=${location.hostname}`])
+      document.cookie = `holt_session=planted; path=/${domain}`;
+  });
+  await preview.close();
+  await isUnharmed();
+});
+
+await claim("a_preview_cannot_frame_or_be_framed_by_the_console", async () => {
+  const reply = await page.request.get(`${daemon.url}/`);
+  assert.match(reply.headers()["content-security-policy"], /frame-ancestors 'none'/);
+  assert.match(reply.headers()["content-security-policy"], /default-src 'none'/);
+  assert.equal(reply.headers()["cross-origin-opener-policy"], "same-origin");
+});
+
+// The browser sends cookies to every port of 127.0.0.1, so a program that listens on one has the cookie.
+await claim("a_program_on_another_port_that_replays_the_cookie_is_refused", async () => {
+  let stolen = "";
+  const thief = createServer((request, reply) => {
+    stolen = request.headers.cookie ?? stolen;
+    reply.setHeader("Content-Type", "text/html");
+    reply.end("<body>hostile");
+  });
+  await new Promise((done) => thief.listen(0, "127.0.0.1", done));
+  const trap = await context.newPage();
+  await trap.goto(`http://127.0.0.1:${thief.address().port}/`);
+  assert.ok(stolen.includes(cookie.value), "the browser sent the cookie: otherwise this tests nothing");
+  nothingGotIn(await trap.evaluate(attempts, [console127]));
+  await trap.close();
+  thief.close();
+
+  const replay = (path, headers = {}) => fetch(`${daemon.url}${path}`, {
+    method: path === "/console/session" ? "GET" : "POST",
+    headers: { Cookie: stolen, ...(path === "/console/session" ? {} : { "Content-Type": "application/json" }), ...headers },
+    ...(path === "/console/session" ? {} : { body: '{"sandbox":"web","path":"/etc/passwd"}' }),
+  }).then((reply) => reply.status);
+  assert.equal(await replay("/console/session"), 401);
+  assert.equal(await replay("/console/ticket"), 401);
+  assert.equal(await replay("/holt.v1.SandboxService/List"), 401);
+  assert.equal(await replay("/holt.v1.SandboxService/List", { "X-Holt-Session": "0".repeat(64) }), 401);
+  assert.equal(await replay("/holt.v1.SandboxService/List", { "X-Holt-Session": "" }), 401);
+  assert.equal(await replay("/console/session", { Cookie: "", "X-Holt-Session": key }), 401, "the key without the cookie");
+
+  const answer = await new Promise((done, fail) => {
+    const socket = connect(daemon.port, "127.0.0.1", () => socket.write(
+      `GET /holt.v1/stream HTTP/1.1\r\nHost: 127.0.0.1:${daemon.port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
+      `Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nOrigin: ${daemon.url}\r\nCookie: ${stolen}\r\n\r\n`));
+    let text = "";
+    socket.on("data", (bytes) => {
+      text += bytes.toString("latin1");
+      // A masked frame with a wrong key as the first message.
+      if (text.includes("101 ") && !socket.isAsked) {
+        socket.isAsked = true;
+        const message = Buffer.from('{"key":"guess"}');
+        socket.write(Buffer.concat([Buffer.from([0x81, 0x80 | message.length, 0, 0, 0, 0]), message]));
+      }
+    });
+    socket.on("close", () => done(text));
+    socket.on("error", fail);
+  });
+  assert.ok(!answer.includes('"ready"'), answer);
+  await isUnharmed();
+});
+
+await claim("a_page_of_another_site_gets_nothing", async () => {
+  const server = createServer((_request, reply) => {
+    reply.setHeader("Content-Type", "text/html");
+    reply.end(`<body>hostile<form method="post" enctype="text/plain" action="${console127}/console/logout"><input name="{}"></form>`);
+  });
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  const evil = await context.newPage();
+  await evil.goto(`http://evil.localhost:${server.address().port}/`);
+  nothingGotIn(await evil.evaluate(attempts, [console127, consoleLocal]));
+  const left = evil.waitForEvent("framenavigated");
+  await evil.evaluate(() => document.forms[0].submit());
+  await left;
+  await evil.close();
+  server.close();
+  await isUnharmed();
+});
+
+// A login of somebody else's account must not happen in the user's browser.
+await claim("a_login_cannot_be_forced", async () => {
+  const { secret } = await daemon.call("TokenService/Create", { owner: "mallory", role: "user" });
+  const server = createServer((_request, reply) => {
+    reply.setHeader("Content-Type", "text/html");
+    reply.end("<body>hostile");
+  });
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  const fresh = await newContext();
+  const evil = await fresh.newPage();
+  await evil.goto(`http://127.0.0.1:${server.address().port}/`);
+  await evil.evaluate(([url, token]) => fetch(`${url}/console/login`, {
+    method: "POST", mode: "no-cors", credentials: "include", headers: { "Content-Type": "text/plain" }, body: JSON.stringify({ token }),
+  }).catch(() => undefined), [console127, secret]);
+  assert.equal((await fresh.cookies(console127)).length, 0);
+  await fresh.close();
+  server.close();
+});
+
+await claim("no_secret_is_in_the_address_in_storage_or_in_the_log", async () => {
+  const stored = await page.evaluate(() => JSON.stringify({ ...localStorage }) + document.cookie + location.href);
+  assert.ok(!stored.includes(key) && !stored.includes(cookie.value));
+  assert.ok(cookie.httpOnly && cookie.sameSite === "Strict");
+  await eventually(() => !daemon.log.includes(key) && !daemon.log.includes(cookie.value) && !daemon.log.includes("holt_port_"));
+});
+
+// What the attacks provoke: refusals, and messages of the browser about other origins.
+forgive(/status of 40[0-9]|CORS|ERR_FAILED|Refused to (display|frame)|WebSocket connection|favicon|frame|CSP: .*holt_session|ERR_BLOCKED/i);
+await finish();
