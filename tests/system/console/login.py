@@ -1,7 +1,9 @@
 """Logins and sessions of the console: what gives access, and what does not."""
+import http.client
 import json
 import os
 import re
+import ssl
 import subprocess
 import sys
 import time
@@ -175,6 +177,18 @@ def sessions_are_listed_and_revoked():
     assert api("ConsoleService/RevokeSession", {"id": bob.session["id"]}).status == 404
 
 
+def streams_of_a_revoked_session_end():
+    browser = Browser()
+    connection = http.client.HTTPConnection("127.0.0.1", port(), timeout=120)
+    connection.request("POST", "/holt.v1.EventService/Watch", b"\0\0\0\0\2{}",
+                       browser.headers(**{"Content-Type": "application/connect+json"}))
+    response = connection.getresponse()
+    assert response.status == 200
+    api("ConsoleService/RevokeSession", {"id": browser.session["id"]})
+    rest = response.read()  # to its end
+    assert b"unauthenticated" in rest and b"the session was removed" in rest, rest[-500:]
+
+
 def the_command_line_makes_lists_and_ends_logins():
     link = holt("console").strip()
     prefix = f"http://127.0.0.1:{port()}/#login="
@@ -255,6 +269,43 @@ def a_console_that_is_off_does_not_exist():
     assert api("ConsoleService/CreateLogin").status == 501
     kept = Browser.load("kept")
     assert kept.call("SandboxService/List").status == 401
+
+
+def over_tls_the_cookie_is_bound_to_the_host():
+    context = ssl.create_default_context(cafile=os.environ["tmp"] + "/tls.crt")
+    cookies = {}
+
+    def ask(verb, path, body=None, headers=None):
+        connection = http.client.HTTPSConnection("localhost", port(), context=context)
+        connection.request(verb, path, json.dumps(body) if body is not None else None,
+                           {"Content-Type": "application/json"} | (headers or {}))
+        response = connection.getresponse()
+        return response.status, response.headers, response.read()
+
+    status, headers, body = ask("POST", "/console/login", {"token": main_token()},
+                                {"Origin": f"https://localhost:{port()}"})
+    assert status == 200, body
+    cookie, key = headers["Set-Cookie"], json.loads(body)["key"]
+    assert cookie.startswith("__Host-holt_session=") and "Secure" in cookie and "Path=/" in cookie, cookie
+    assert "Domain" not in cookie
+    value = cookie.split(";")[0].split("=")[1]
+    for name, wanted in (("__Host-holt_session", 200), ("holt_session", 401)):
+        cookies = {"Cookie": f"{name}={value}", "X-Holt-Session": key}
+        assert ask("POST", LIST, {}, cookies)[0] == wanted, name
+    assert ask("POST", LIST, {}, cookies | {"Origin": f"http://localhost:{port()}"})[0] == 403
+    link = holt("console").strip()
+    assert link.startswith(f"https://localhost:{port()}/#login="), link
+
+
+def a_proxy_with_tls_gets_a_secure_cookie():
+    """With --listen-origins https://holt.example and --listen-hosts holt.example."""
+    reply = send("POST", "/console/login", {"token": main_token()},
+                 {"Host": "holt.example", "Origin": "https://holt.example"})
+    cookie = reply.headers["Set-Cookie"]
+    assert reply.status == 200 and cookie.startswith("__Host-holt_session=") and "Secure" in cookie, reply.headers
+    headers = {"Cookie": cookie.split(";")[0], "X-Holt-Session": reply.json()["key"], "Host": "holt.example",
+               "Origin": "https://holt.example"}
+    assert send("POST", LIST, {}, headers).status == 200
 
 
 def another_main_token_ends_its_sessions():
