@@ -263,6 +263,7 @@ struct holt_sandbox {
     const char *address;
     const bool *mounts_read_only; /* for each of mounts: whether it cannot be written to */
     const char *owner;
+    const char *network; /* what it may reach: "none", "open" or "allow" */
 };
 
 struct holt_sandbox_list {
@@ -293,6 +294,7 @@ struct holt_sandbox_options {
     const char *const *volumes; /* "name:/path" or "name:/path:ro" (read-only), by name or id; ends
                                    with NULL */
     uint32_t files;             /* descriptors of one process */
+    const struct holt_network_rules *network; /* what it may reach, see holt_network.h */
 };
 
 /* Creates a sandbox. options may be NULL. All functions accept the id or the name of a sandbox. */
@@ -361,6 +363,7 @@ struct holt_fork_options {
     bool sets_ttl;
     uint64_t ttl_ms; /* 0: they do not expire */
     const char *expire_action;
+    const struct holt_network_rules *network; /* NULL: as the original */
 };
 
 /* Creates new sandboxes with the files of this one, all or none. options may be NULL. */
@@ -991,5 +994,6 @@ HOLT_API int holt_env_execute_tool(struct holt_env *env, const struct holt_tool_
 #endif
 
 #include "holt_host.h"
+#include "holt_network.h"
 #include "holt_tool.h"
 #include "holt_volume.h"

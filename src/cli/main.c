@@ -49,6 +49,13 @@ const struct command *const commands[] = {
     &command_fork,
     &command_diff,
 
+    &command_net_show,
+    &command_net_set,
+    &command_net_allow,
+    &command_net_deny,
+    &command_net_log,
+    &command_net_test,
+
     &command_mcp,
 
     &command_template_build,

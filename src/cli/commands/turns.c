@@ -10,6 +10,7 @@
 #include "cli/core/connect.h"
 #include "cli/core/each.h"
 #include "cli/core/lifetime.h"
+#include "cli/core/network_options.h"
 #include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
@@ -230,11 +231,13 @@ struct fork_options {
     struct output_options output;
     struct holt_fork_options request; /* all but labels */
     struct words labels;
+    struct network_options network;
 };
 
 static void fork_options_done(struct fork_options *options)
 {
     words_done(&options->labels);
+    network_options_done(&options->network);
 }
 
 static int set_label(void *into, const char *value, struct err *err)
@@ -252,6 +255,26 @@ static int set_ttl(void *into, const char *value, struct err *err)
     return 0;
 }
 
+static int set_net(void *into, const char *value, struct err *err)
+{
+    return network_set_mode(&((struct fork_options *)into)->network, value, err);
+}
+
+static int set_allow(void *into, const char *value, struct err *err)
+{
+    return network_add_allow(&((struct fork_options *)into)->network, value, err);
+}
+
+static int set_deny(void *into, const char *value, struct err *err)
+{
+    return network_add_deny(&((struct fork_options *)into)->network, value, err);
+}
+
+static int set_net_file(void *into, const char *value, struct err *err)
+{
+    return network_add_file(&((struct fork_options *)into)->network, value, err);
+}
+
 static const struct option_row fork_rows[] = {
     { "count", 'n', "NUMBER", "how many to create, all or none",
       OPTION_U32(struct fork_options, request.count, 1, "a number like 8") },
@@ -263,6 +286,13 @@ static const struct option_row fork_rows[] = {
       OPTION_CALL(set_label) },
     { "ttl", 0, "TIME[:ACTION]", "kill, pause or stop it at this age; 0: never",
       OPTION_CALL(set_ttl) },
+    { "net", 0, "MODE", "another network than the original: none, open or allow",
+      OPTION_CALL(set_net) },
+    { "allow", 0, "RULE", "what it may reach, instead of the rules of the original",
+      OPTION_CALL(set_allow) },
+    { "deny", 0, "RULE", "what it may not reach; may be repeated", OPTION_CALL(set_deny) },
+    { "net-file", 0, "FILE", "a file with lines 'mode MODE', 'allow RULE', 'deny RULE'",
+      OPTION_CALL(set_net_file) },
     OPTION_OUTPUT,
     OPTION_JSON,
     { "quiet", 'q', NULL, "print only ids (the default)",
@@ -279,6 +309,7 @@ static int fork_run(int argc, char **argv)
     cleanup_with(fork_options_done) struct fork_options options = { .request = HOLT_INIT(
                                                                         holt_fork_options) };
     cleanup_result struct holt_sandbox_list *list = NULL;
+    struct holt_network_rules rules;
     struct holt_error error;
     int next, status;
 
@@ -288,6 +319,7 @@ static int fork_run(int argc, char **argv)
         connection_open(&connection) < 0)
         return STATUS_HOLT;
     options.request.labels = (const char *const *)options.labels.items;
+    options.request.network = network_rules(&options.network, &rules);
     if (holt_sandbox_fork(connection.holt, argv[next], &options.request, HOLT_NO_DEADLINE, &list,
                           &error) < 0)
         return report_holt_error(&error);

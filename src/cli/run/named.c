@@ -33,8 +33,8 @@ void run_named_done(struct run_named *options)
     words_done(&options->ports);
 }
 
-static int sandbox_make(struct holt *holt, const struct run_named *options,
-                        struct holt_sandbox **ret, struct holt_error *error)
+static int sandbox_make(struct holt *holt, struct run_named *options, struct holt_sandbox **ret,
+                        struct holt_error *error)
 {
     struct holt_sandbox_options sandbox = HOLT_INIT(holt_sandbox_options);
 

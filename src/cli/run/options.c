@@ -83,6 +83,26 @@ static int set_no_tty(void *into, const char *value, struct err *err)
     return 0;
 }
 
+static int set_net(void *into, const char *value, struct err *err)
+{
+    return network_set_mode(&((struct run_options *)into)->network, value, err);
+}
+
+static int set_allow(void *into, const char *value, struct err *err)
+{
+    return network_add_allow(&((struct run_options *)into)->network, value, err);
+}
+
+static int set_deny(void *into, const char *value, struct err *err)
+{
+    return network_add_deny(&((struct run_options *)into)->network, value, err);
+}
+
+static int set_net_file(void *into, const char *value, struct err *err)
+{
+    return network_add_file(&((struct run_options *)into)->network, value, err);
+}
+
 const struct option_row run_sandbox_rows[RUN_SANDBOX_ROWS] = {
     { "template", 0, "TEMPLATE", "the template of the files",
       OPTION_TEXT(struct run_options, template) },
@@ -98,6 +118,13 @@ const struct option_row run_sandbox_rows[RUN_SANDBOX_ROWS] = {
       OPTION_U32(struct run_options, files, 1, "a number like 4096") },
     { "quota", 0, "SIZE", "limit of its files and snapshots: 2G",
       OPTION_SIZE(struct run_options, quota_bytes, 1, "a size like 2G") },
+    { "net", 0, "MODE", "what it may reach: none, open (public addresses) or allow (its rules)",
+      OPTION_CALL(set_net) },
+    { "allow", 0, "RULE", "allow a host or a range: *.example.com; may be repeated",
+      OPTION_CALL(set_allow) },
+    { "deny", 0, "RULE", "deny a host or a range; may be repeated", OPTION_CALL(set_deny) },
+    { "net-file", 0, "FILE", "a file with lines 'mode MODE', 'allow RULE', 'deny RULE'",
+      OPTION_CALL(set_net_file) },
 };
 
 static const struct option_row surroundings_rows[] = {
@@ -154,9 +181,10 @@ bool run_port_parse(const char *text, struct run_port *ret)
 void run_options_done(struct run_options *options)
 {
     words_done(&options->env);
+    network_options_done(&options->network);
 }
 
-void run_sandbox_set(const struct run_options *options, struct holt_sandbox_options *ret)
+void run_sandbox_set(struct run_options *options, struct holt_sandbox_options *ret)
 {
     ret->template_name = options->template;
     ret->runtime = options->runtime;
@@ -165,6 +193,7 @@ void run_sandbox_set(const struct run_options *options, struct holt_sandbox_opti
     ret->pids = options->pids;
     ret->files = options->files;
     ret->quota_bytes = options->quota_bytes;
+    ret->network = network_rules(&options->network, &options->rules);
 }
 
 static bool has_variable(const struct words *env, const char *start)

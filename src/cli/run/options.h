@@ -4,11 +4,11 @@
 #include <stdint.h>
 
 #include "cli/core/command.h"
+#include "cli/core/network_options.h"
 #include "cli/core/words.h"
+#include "holt.h"
 
 struct err;
-struct holt_command;
-struct holt_sandbox_options;
 
 enum run_tty {
     TTY_AUTO, /* if stdin and stdout are terminals */
@@ -31,10 +31,12 @@ struct run_options {
     enum run_tty tty;
     const char *tag;  /* NULL: none */
     struct words env; /* "NAME=value" */
+    struct network_options network;
+    struct holt_network_rules rules; /* the same for libholt; see run_sandbox_set */
 };
 
 /* The options of a sandbox. */
-enum { RUN_SANDBOX_ROWS = 7 };
+enum { RUN_SANDBOX_ROWS = 11 };
 extern const struct option_row run_sandbox_rows[RUN_SANDBOX_ROWS];
 
 /* The options of a process, and --help. Both tables are for structs that start with run_options. */
@@ -51,8 +53,8 @@ bool run_port_parse(const char *text, struct run_port *ret);
 
 void run_options_done(struct run_options *options);
 
-/* Sets the template, the runtime and the limits. */
-void run_sandbox_set(const struct run_options *options, struct holt_sandbox_options *ret);
+/* Sets the template, the runtime, the limits and the network, which is kept in the options. */
+void run_sandbox_set(struct run_options *options, struct holt_sandbox_options *ret);
 
 /* Sets the command, whose args end with NULL, and its options. Adds the TERM of holt to the
  * environment of a command with a terminal. Fails if a word is not UTF-8. */

@@ -85,6 +85,7 @@ int holt_process_run(struct holt *holt, const struct holt_sandbox_options *optio
     struct request_process process;
     struct msg_sandbox_spec sandbox;
     struct msg_run_request request;
+    struct msg_network_policy network;
     struct msg_limits limits;
 
     if (options_take(&given_sandbox, sizeof(given_sandbox), options, error) < 0 ||
@@ -97,6 +98,7 @@ int holt_process_run(struct holt *holt, const struct holt_sandbox_options *optio
         .runtime = given_sandbox.runtime,
         .limits = &limits,
         .quota_bytes = given_sandbox.quota_bytes,
+        .network = request_network(given_sandbox.network, &network),
     };
     request = (struct msg_run_request){ .sandbox = &sandbox, .process = &process.spec };
     return process_open(holt, &method_sandbox_service_run, &request, deadline, ret, error);

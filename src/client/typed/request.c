@@ -163,3 +163,16 @@ struct msg_limits request_limits(const struct holt_sandbox_options *options)
         .files = options->files,
     };
 }
+
+const struct msg_network_policy *request_network(const struct holt_network_rules *rules,
+                                                 struct msg_network_policy *room)
+{
+    if (!rules || (!rules->mode && !rules->allow && !rules->deny))
+        return NULL;
+    *room = (struct msg_network_policy){ .mode = rules->mode,
+                                         .allow = rules->allow,
+                                         .allow_count = request_count(rules->allow),
+                                         .deny = rules->deny,
+                                         .deny_count = request_count(rules->deny) };
+    return room;
+}

@@ -10,6 +10,7 @@
 struct buf;
 struct holt_command;
 struct holt_error;
+struct holt_network_rules;
 struct holt_sandbox_options;
 
 /* The memory of the lists of one request. */
@@ -38,6 +39,11 @@ struct request_process {
 };
 int request_process_set(struct request_process *ret, const struct holt_command *command,
                         bool has_stdin, struct arena *arena, struct holt_error *error);
+
+/* Returns the network policy of a request in room, or NULL if the rules (NULL: none) say nothing:
+ * daemons of earlier versions know no networks. */
+const struct msg_network_policy *request_network(const struct holt_network_rules *rules,
+                                                 struct msg_network_policy *room);
 
 /* Returns the limits of a sandbox. */
 struct msg_limits request_limits(const struct holt_sandbox_options *options);

@@ -84,6 +84,7 @@ static void sandbox_fill(void *result, struct holt_sandbox *sandbox,
     sandbox->labels = result_labels(result, message->labels, message->labels_count);
     sandbox->label_count = message->labels_count;
     sandbox->owner = message->owner;
+    sandbox->network = message->network;
     mounts_fill(result, sandbox, message);
 }
 
@@ -151,6 +152,7 @@ int holt_sandbox_create(struct holt *holt, const struct holt_sandbox_options *op
     struct holt_sandbox_options given = HOLT_INIT(holt_sandbox_options);
     struct msg_create_sandbox_request request;
     struct client_call call = { &method_sandbox_service_create, &request, false, deadline };
+    struct msg_network_policy network;
     struct msg_limits limits;
 
     if (options_take(&given, sizeof(given), options, error) < 0)
@@ -168,6 +170,7 @@ int holt_sandbox_create(struct holt *holt, const struct holt_sandbox_options *op
         .idle_timeout_ms = given.idle_timeout_ms,
         .idle_action = given.idle_action,
         .idempotency_key = given.idempotency_key,
+        .network = request_network(given.network, &network),
     };
     if (request_pairs(&arena, given.labels, &request.labels, &request.labels_count, error) < 0)
         return -1;
@@ -326,6 +329,7 @@ int holt_sandbox_fork(struct holt *holt, const char *sandbox,
     cleanup_with(arena_done) struct arena arena = ARENA_INIT(REQUEST_BYTES_MAX);
     struct holt_fork_options given = HOLT_INIT(holt_fork_options);
     struct msg_fork_request request;
+    struct msg_network_policy network;
     const struct client_call call = { &method_sandbox_service_fork, &request, false, deadline };
 
     if (options_take(&given, sizeof(given), options, error) < 0)
@@ -338,6 +342,7 @@ int holt_sandbox_fork(struct holt *holt, const char *sandbox,
         .has_ttl_ms = given.sets_ttl,
         .ttl_ms = given.ttl_ms,
         .expire_action = given.expire_action,
+        .network = request_network(given.network, &network),
     };
     if (request_pairs(&arena, given.labels, &request.labels, &request.labels_count, error) < 0)
         return -1;
