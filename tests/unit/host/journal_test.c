@@ -167,7 +167,7 @@ static void an_end_comes_back_with_its_output(void)
 /* A restart of the service may be in progress when the daemon stops, and writes the record then. */
 static void a_process_that_outlives_its_daemon_has_no_end(void)
 {
-    const struct process_spec spec = { .args = (char *[]){ "server", NULL } };
+    static const struct process_spec spec = { .args = args };
     const struct process_end end = { .outcome = OUTCOME_LOST, .exit_code = 125 };
     struct record *record = make_record(2, &spec);
     struct journal *journal = open_journal();

@@ -238,8 +238,8 @@ static void json_of_others_is_refused(void)
         "{\"layers\":[{\"mode\":\"open\",\"allow\":[1]}]}",
         "{\"layers\":[{\"mode\":\"open\",\"allow\":\"a.test\"}]}",
         "{\"layers\":{}}",
-        "{\"layers\":[{\"mode\":\"none\"},{\"mode\":\"none\"},{\"mode\":\"none\"},"
-        "{\"mode\":\"none\"},{\"mode\":\"none\"}]}",
+        ("{\"layers\":[{\"mode\":\"none\"},{\"mode\":\"none\"},{\"mode\":\"none\"},"
+         "{\"mode\":\"none\"},{\"mode\":\"none\"}]}"),
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
