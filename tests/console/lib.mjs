@@ -203,8 +203,10 @@ async function cleanup() {
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   process.on(signal, () => void cleanup().then(() => process.exit(1)));
 }
-process.on("unhandledRejection", (error) => {
-  console.log(`not ok: unhandled rejection: ${error?.stack ?? error}`);
-  failures++;
-  void cleanup().then(() => process.exit(1));
-});
+for (const event of ["unhandledRejection", "uncaughtException"]) {
+  process.on(event, (error) => {
+    console.log(`not ok: ${event}: ${error?.stack ?? error}`);
+    failures++;
+    void cleanup().then(() => process.exit(1));
+  });
+}

@@ -17,12 +17,24 @@ document.addEventListener("visibilitychange", () => {
 const firstDelay = 200;
 const mostDelay = 2000;
 let probing = false;
+let verifying = false;
 
 // Called by whatever noticed a broken connection.
 export function lost(): void {
   if (probing || !session.session.peek()) return;
   probing = true;
   void recover();
+}
+
+// A call was refused as unauthenticated: asks whether the session is over. A daemon that does not know
+// a method refuses it in the same way.
+export function verify(): void {
+  if (verifying) return;
+  verifying = true;
+  void session.probe().then((result) => {
+    verifying = false;
+    if (result === "out") session.ended("The session has ended. Log in again.");
+  });
 }
 
 async function recover(): Promise<void> {

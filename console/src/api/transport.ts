@@ -9,7 +9,7 @@ import {
 } from "@connectrpc/connect";
 import { errorFromJson } from "@connectrpc/connect/protocol-connect";
 import type { DescService } from "@bufbuild/protobuf";
-import { lost } from "./connection";
+import { lost, verify } from "./connection";
 import { stream } from "./mux";
 import * as session from "./session";
 
@@ -17,7 +17,7 @@ const reading = { ignoreUnknownFields: true };
 
 async function failure(response: Response): Promise<ConnectError> {
   const fallback = new ConnectError(`the daemon answered with status ${response.status}`, Code.Unknown);
-  if (response.status === 401) session.ended("The session has ended. Log in again.");
+  if (response.status === 401) verify();
   try {
     return errorFromJson((await response.json()) as JsonValue, response.headers, fallback);
   } catch (error) {

@@ -1,5 +1,5 @@
 // A component that is loaded when it is first shown.
-import type { ComponentType } from "preact";
+import type { ComponentChildren, ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Loading, Problem } from "./parts";
 
@@ -7,7 +7,9 @@ export type Loader<P> = () => Promise<{ default: ComponentType<P> }>;
 
 const loaded = new Map<Loader<never>, ComponentType<never>>();
 
-export function Lazy<P extends object>({ load, props }: { load: Loader<P>; props: P }) {
+export function Lazy<P extends object>({ load, props, waiting = <Loading /> }: {
+  load: Loader<P>; props: P; waiting?: ComponentChildren;
+}) {
   const [error, setError] = useState<unknown>(null);
   const [, setLoaded] = useState<unknown>(null);
   const Found = loaded.get(load as Loader<never>) as ComponentType<P> | undefined;
@@ -27,5 +29,5 @@ export function Lazy<P extends object>({ load, props }: { load: Loader<P>; props
   }, [load]);
   if (Found) return <Found {...props} />;
   if (error) return <Problem error={error} />;
-  return <Loading />;
+  return <>{waiting}</>;
 }
