@@ -42,6 +42,7 @@
     row(LOCK_EXPIRY, "host/sandbox/expiry.c", "the wake-up of the expiry thread")                  \
     row(LOCK_STORAGE_MONITOR, "host/observe/storage_monitor.c", "the wake-up of the monitor")      \
     row(LOCK_MEMORY_GUARD, "host/observe/memory_guard.c", "the wake-up of the memory guard")       \
+    row(LOCK_HISTORY, "host/observe/history.c", "the samples of the last hour")                   \
     row(LOCK_TREE_CLEANER, "host/sandbox/tree_cleaner.c", "the trees to remove")                   \
     row(LOCK_REAPER, "host/machine/reaper.c", "the machines that were killed last")                \
     row(LOCK_TOOL_JOBS, "toolbox/job_table.c", "the jobs, and threads of jobs without a caller")   \

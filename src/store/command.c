@@ -34,6 +34,10 @@ static int find_program(const char *name, char ret_path[static PATH_MAX])
 {
     static const char *const dirs[] = { "/usr/sbin", "/sbin", "/usr/bin", "/bin" };
 
+    if (name[0] == '/') {
+        (void)snprintf(ret_path, PATH_MAX, "%s", name);
+        return 0;
+    }
     for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
         (void)snprintf(ret_path, PATH_MAX, "%s/%s", dirs[i], name);
         if (access(ret_path, X_OK) == 0)

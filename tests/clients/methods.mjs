@@ -319,6 +319,8 @@ await claim("what_the_host_can_do_is_told", async () => {
   assert.ok(["btrfs", "zfs", "dir"].includes(storage), storage);
   assert.ok(runtimes.some((each) => each.name === "native" && each.works));
   assert.match((await holt.host.metrics({})).text, /^# TYPE holt_/m);
+  assert.equal((await holt.host.history({ seconds: 60 })).intervalMs, 5000);
+  assert.ok((await holt.host.doctor({})).checks.some((each) => each.check === "kernel" && each.verdict));
 });
 
 await claim("use_is_told_once_and_again", async () => {

@@ -33,6 +33,7 @@
 #include "host/observe/audit.h"
 #include "host/observe/event_internal.h"
 #include "host/observe/event_ring.h"
+#include "host/observe/history.h"
 #include "host/observe/memory_guard.h"
 #include "host/observe/metrics_internal.h"
 #include "host/observe/owner_events.h"
@@ -373,6 +374,8 @@ static int host_fill(struct host *host, const struct config *config, struct reco
         r = memory_guard_open(host, &host->memory_guard, err);
     if (r == 0)
         r = storage_monitor_start(host, &host->storage_monitor, err);
+    if (r == 0)
+        r = history_start(host, &host->history, err);
     return r == 0 ? memory_guard_start(host->memory_guard, err) : r;
 }
 
@@ -470,6 +473,7 @@ static bool close_machines(struct host *host)
 
     memory_guard_stop(host->memory_guard);
     storage_monitor_stop(host->storage_monitor);
+    history_stop(TAKE_PTR(host->history));
     pool_stop(host->pool);
     fault_point("close.rested");
     release_sandboxes(host);

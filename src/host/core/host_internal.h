@@ -41,6 +41,7 @@ struct sandbox;
 struct sandbox_index;
 struct sandbox_limits;
 struct shared_volume_removal;
+struct history;
 struct storage_monitor;
 struct store;
 struct thread_check;
@@ -70,6 +71,7 @@ struct host {
     struct tree_cleaner *tree_cleaner;
     struct expiry *expiry;
     struct storage_monitor *storage_monitor;
+    struct history *history;
     struct memory_guard *memory_guard;
     struct thread_check *thread_check;
     struct ports *ports;

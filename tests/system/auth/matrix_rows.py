@@ -38,6 +38,8 @@ HOLT = {
     "HostService/Health": Lists(),
     "HostService/Capabilities": Lists(),
     "HostService/Metrics": Lists(),
+    "HostService/History": [],  # of the whole host, for its admins
+    "HostService/Doctor": [],  # the same
     "HostService/Audit": Lists({}, {"verify": True}, named=[{"sandboxId": "{sandbox}"}]),
     "NetworkService/Get": [AT],
     "NetworkService/Set": [{**AT, "policy": {"mode": "none"}}, {**AT, "remove": ["a.test"]}],
