@@ -58,7 +58,7 @@ function Banner() {
   return (
     <div class="banner" role="alert">
       <span class="spinner" aria-hidden="true" />
-      The daemon does not answer since {since}. This page continues when it is back.
+      The daemon has not answered since {since}. This page continues when it is back.
     </div>
   );
 }

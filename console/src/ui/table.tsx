@@ -76,6 +76,18 @@ function Head<T>({ columns, sort, onSort }: Pick<Props<T>, "columns" | "sort" | 
   });
 }
 
+// The arrows move between rows, within the column of links or of checkboxes.
+function moveBetweenRows(event: KeyboardEvent): void {
+  if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+  const from = event.target as HTMLElement;
+  const row = from.closest(".table-row");
+  const index = Number(row?.getAttribute("aria-rowindex")) + (event.key === "ArrowDown" ? 1 : -1);
+  const next = row?.parentElement?.querySelector<HTMLElement>(`[aria-rowindex="${index}"] ${from.tagName.toLowerCase()}`);
+  if (!next) return;
+  event.preventDefault();
+  next.focus();
+}
+
 export function Table<T>(props: Props<T>) {
   const { columns, rows, keyOf, selected, onSelect } = props;
   const { box, first, last } = useWindow(rows.length);
@@ -110,7 +122,7 @@ export function Table<T>(props: Props<T>) {
         <Head columns={columns} {...(props.sort && { sort: props.sort })} {...(props.onSort && { onSort: props.onSort })} />
       </div>
       {rows.length === 0 && props.empty}
-      <div class="table-body" role="rowgroup" style={{ height: `${rows.length * rowHeight}px` }}>
+      <div class="table-body" role="rowgroup" onKeyDown={moveBetweenRows} style={{ height: `${rows.length * rowHeight}px` }}>
         {shown.map((row, i) => {
           const key = keyOf(row);
           const isOn = selected?.has(key) ?? false;

@@ -24,9 +24,9 @@ function Facts({ sandbox }: { sandbox: Sandbox }) {
         <span class="muted">created</span> {duration(now.value - millis(sandbox.createdAt))} ago
       </span>
       {sandbox.expiresAt && (
-        <span class="expiry" title={dateTime(sandbox.expiresAt)}>
+        <a class="expiry" title={dateTime(sandbox.expiresAt)} href={href("sandboxes", sandbox.id, "settings")}>
           <Icon name="clock" size={13} /> {ends} in {duration(millis(sandbox.expiresAt) - now.value)}
-        </span>
+        </a>
       )}
       <Labels labels={sandbox.labels} />
     </div>

@@ -75,10 +75,14 @@ function Properties({ sandbox }: { sandbox: Sandbox }) {
   );
 }
 
+function verb(action: string): string {
+  return action === "pause" || action === "stop" ? action : "destroy";
+}
+
 function Limits({ sandbox }: { sandbox: Sandbox }) {
   const idle = sandbox.idleTimeoutMs > 0n
-    ? `${duration(Number(sandbox.idleTimeoutMs))}, then ${sandbox.idleAction || "kill"}` : "none";
-  const ttl = sandbox.expiresAt ? `${dateTime(sandbox.expiresAt)}, then ${sandbox.expireAction || "kill"}` : "never";
+    ? `${duration(Number(sandbox.idleTimeoutMs))}, then ${verb(sandbox.idleAction)}` : "none";
+  const ttl = sandbox.expiresAt ? `${dateTime(sandbox.expiresAt)}, then ${verb(sandbox.expireAction)}` : "never";
   return (
     <dl class="summary-facts">
       <Fact name="Memory">{limit(sandbox.limits?.memoryBytes, bytes)}</Fact>
