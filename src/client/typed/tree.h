@@ -25,8 +25,8 @@ struct tree_place {
 int tree_stat(struct holt *holt, const struct tree_place *place, struct file_entry *ret,
               struct holt_error *error);
 
-/* Sums up the sizes of the files below a directory, for a total of progress. Fails, too, if it is not
- * done at the deadline of the monotonic clock. */
+/* Sums up the sizes of the files below a directory, for a total of progress. Fails, too, if it is
+ * not done at the deadline of the monotonic clock. */
 int tree_size(struct holt *holt, const struct tree_place *place, int64_t deadline, uint64_t *ret,
               struct holt_error *error);
 

@@ -27,7 +27,8 @@ struct import_budget {
 /* Tells how far the import is. */
 void budget_report(struct import_budget *budget);
 
-/* Charges the budget, and reports from time to time, or fails with ERR_EXHAUSTED before anything is written. */
+/* Charges the budget, and reports from time to time, or fails with ERR_EXHAUSTED before anything is
+ * written. */
 int budget_spend(struct import_budget *budget, uint64_t files, uint64_t bytes, struct err *err);
 
 /* Adds to what is to be read from the source. The size may come from the source: it is only for the

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "auth/session_store.h"
@@ -6,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/files/tree.h"
 #include "base/xalloc.h"
 #include "check.h"
 
@@ -336,7 +338,6 @@ static void an_owner_has_a_number_of_codes(void)
 
 static void around(test_fn *test)
 {
-    cleanup_free char *command = NULL;
     struct err err = { 0 };
 
     rows = xcalloc(ROWS_MAX, sizeof(*rows));
@@ -344,8 +345,7 @@ static void around(test_fn *test)
     test();
     token_store_close(tokens);
     free(rows);
-    command = xasprintf("rm -r %s", state);
-    CHECK(system(command) == 0);
+    CHECK(tree_remove_at(AT_FDCWD, state) == 0);
 }
 
 int main(void)
