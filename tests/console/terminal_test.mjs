@@ -19,11 +19,10 @@ const type = async (text, of = page) => {
 };
 const tab = (name, of = page) => of.locator(".terminal-tab-name", { hasText: name });
 const size = async (of = page) => (await pane(of).locator(".terminal-status > span").last().textContent()).match(/\d+/g);
-// What stty prints for a terminal with the smallest of these windows.
-const smallest = async (...pages) => {
-  const sizes = await Promise.all(pages.map(size));
-  const least = (i) => Math.min(...sizes.map((each) => Number(each[i])));
-  return new RegExp(`^${least(1)} ${least(0)}$`);
+// The size that the program has is the one that the console shows.
+const hasSize = async (columns, lines) => {
+  await type(`clear; until [ "$(stty size)" = "${lines} ${columns}" ]; do sleep 0.05; done; echo fi''ts`);
+  await shows(/^fits$/);
 };
 
 await claim("a_shell_answers_what_is_typed", async () => {
@@ -69,26 +68,25 @@ await claim("a_shell_ends_after_a_question", async () => {
 
 await claim("the_terminal_has_the_size_of_the_window", async () => {
   await isLive();
-  await type("clear; stty size");
-  await shows(await smallest(page));
+  await hasSize(...await size());
   const before = await size();
   await page.setViewportSize({ width: 900, height: 600 });
-  await eventually(async () => (await size()).join() !== before.join());
-  await type("clear; stty size");
-  await shows(await smallest(page));
+  await eventually(async () => (await size()).every((each, i) => Number(each) < Number(before[i])));
+  await hasSize(...await size());
 });
 
 await claim("another_page_replays_the_output_and_the_smallest_window_counts", async () => {
+  const alone = (await size()).join();
   await type("clear; echo before-the-other");
   await shows(/^before-the-other$/);
   const other = await open(daemon, { at, viewport: { width: 700, height: 500 } });
   await shows(/^before-the-other$/, other);
   await isLive(other);
-  await type("stty size");
-  await shows(await smallest(page, other));
+  await eventually(async () => (await size()).join() !== alone && (await size()).join() === (await size(other)).join());
+  await hasSize(...await size());
   await other.context().close();
-  await type("clear; until [ \"$(stty size)\" = \"$(echo " + (await size()).reverse().join(" ") + ")\" ]; do sleep 0.05; done; echo alone");
-  await shows(/^alone$/);
+  await eventually(async () => (await size()).join() === alone);
+  await hasSize(...alone.split(","));
   await page.setViewportSize({ width: 1280, height: 800 });
 });
 
@@ -195,6 +193,10 @@ await claim("a_reader_sees_terminals_and_cannot_type", async () => {
   const reader = await open(daemon, { token: secret, at });
   await shows(/^new-2$/, reader);
   await isLive(reader);
+  const wide = (await size()).join();
+  await reader.setViewportSize({ width: 700, height: 500 });
+  await eventually(async () => (await size(reader)).join() === wide);
+  assert.equal((await size()).join(), wide);
   assert.equal(await reader.getByRole("button", { name: /New shell|End shell|Open a shell/ }).count(), 0);
   await type("touch /workspace/forbidden", reader);
   await type("echo reader-$((2 + 2))", reader);

@@ -156,6 +156,13 @@ int process_gap_add(struct buf *out, const struct reader_event *gap)
     return message_add(out, MESSAGE(msg_exec_response, .gap = &message));
 }
 
+int process_size_add(struct buf *out, struct terminal_size size)
+{
+    const struct msg_terminal_size message = { .rows = size.rows, .columns = size.columns };
+
+    return message_add(out, MESSAGE(msg_attach_response, .size = &message));
+}
+
 int process_ended_add(struct buf *out, const struct process_end *end,
                       const struct process_written *written)
 {

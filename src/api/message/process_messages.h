@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "host/process/process.h"
+#include "host/process/viewer.h"
 #include "wire/holt_v1.h"
 
 struct arena;
@@ -48,5 +49,6 @@ int process_started_add(struct buf *out, const struct process_started *started);
 int process_output_add(struct buf *out, enum output_stream stream, const uint64_t *offset,
                        const void *data, size_t len);
 int process_gap_add(struct buf *out, const struct reader_event *gap);
+int process_size_add(struct buf *out, struct terminal_size size);
 int process_ended_add(struct buf *out, const struct process_end *end,
                       const struct process_written *written);

@@ -76,10 +76,18 @@ static int event_add(const struct process_stream *events, const struct reader_ev
         return process_gap_add(out, event);
     case READER_ENDED:
         return ended_add(events, event, out);
+    case READER_SIZE:
+        return process_size_add(out, event->size);
     case READER_UP_TO_DATE:
         return 0;
     }
     return -EINVAL;
+}
+
+/* Returns whether more events follow. */
+static bool event_has_next(const struct reader_event *event)
+{
+    return event->kind != READER_ENDED && event->kind != READER_UP_TO_DATE;
 }
 
 static int events_next(struct stream *stream, struct buf *out, struct err *err)
@@ -101,7 +109,7 @@ static int events_next(struct stream *stream, struct buf *out, struct err *err)
     r = event_add(events, &event, out);
     if (r < 0)
         return err_sys(err, r, "write an event");
-    return event.kind == READER_DATA || event.kind == READER_GAP ? 1 : 0;
+    return event_has_next(&event) ? 1 : 0;
 }
 
 /* Turns a message of the JSON stream into a frame. */
@@ -159,7 +167,7 @@ static int raw_events_next(struct stream *stream, struct buf *out, struct err *e
     r = raw_add_event(events, &event, out);
     if (r < 0)
         return err_sys(err, r, "write an event");
-    return event.kind == READER_DATA || event.kind == READER_GAP ? 1 : 0;
+    return event_has_next(&event) ? 1 : 0;
 }
 
 static void events_free(struct process_stream *events)
@@ -333,6 +341,7 @@ int process_stream_attach(const struct call *call, const struct msg_attach_reque
         .from = { [PROCESS_OUT] = request->stdout_offset, [PROCESS_ERR] = request->stderr_offset },
         .follows = request->follow,
         .is_flow = request->flow,
+        .has_sizes = request->sizes,
         .hides_queries = request->has_replay_bytes,
     };
     int r = events_new(call, &events, err);

@@ -161,6 +161,7 @@ int process_start(struct machine *machine, const struct process_spec *spec, stru
     process = process_alloc(machine, record);
     process->has_terminal = spec->has_terminal;
     process->size_wanted = process->size_sent = (struct terminal_size){ spec->rows, spec->columns };
+    record_set_size(record, process->size_sent);
     process->is_input_closed = !spec->has_stdin && !spec->has_terminal;
     process->is_recorded = spec->is_detached;
     process->began_ns = began_ns;

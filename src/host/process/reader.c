@@ -50,6 +50,7 @@ int reader_open(struct record *record, const struct reader_spec *spec, struct ou
             .next = record->readers,
             .follows = spec->follows,
             .is_flow = spec->is_flow,
+            .has_sizes = spec->has_sizes,
             .event_fd = TAKE_FD(event_fd),
             .at = { spec->from[PROCESS_OUT], spec->from[PROCESS_ERR] },
             .replay_end = spec->hides_queries && record->spec->has_terminal
@@ -146,6 +147,19 @@ static void reader_hide_queries(struct output_reader *reader, char *data,
         reader->replay_end = 0;
 }
 
+/* Locked. Returns whether the terminal has another size than the one reported last. */
+static bool reader_take_size(struct output_reader *reader, struct reader_event *ret)
+{
+    struct terminal_size size = reader->record->size;
+
+    if (!reader->has_sizes || size.rows == 0 ||
+        (size.rows == reader->size.rows && size.columns == reader->size.columns))
+        return false;
+    reader->size = size;
+    *ret = (struct reader_event){ .kind = READER_SIZE, .size = size };
+    return true;
+}
+
 /* Returns 1 with an event, 0 if there is none yet, -EAGAIN to try again, or -errno. */
 static int reader_try_next(struct output_reader *reader, void *data, size_t size,
                            struct reader_event *ret)
@@ -159,6 +173,10 @@ static int reader_try_next(struct output_reader *reader, void *data, size_t size
 
     memcpy(data, reader->held, held);
     lock_take(&record->lock);
+    if (reader_take_size(reader, ret)) {
+        lock_release(&record->lock);
+        return 1;
+    }
     for (int i = 0; i < PROCESS_STREAMS && !has_event; i++)
         has_event = reader_peek(reader, i, room, size - held, ret, &job);
     if (!has_event && (record->is_over || !reader->follows)) {

@@ -146,6 +146,14 @@ void record_set_address(struct record *record, const char *address, uint16_t hos
     lock_release(&record->lock);
 }
 
+void record_set_size(struct record *record, struct terminal_size size)
+{
+    lock_take(&record->lock);
+    record->size = size;
+    record_wake_readers(record);
+    lock_release(&record->lock);
+}
+
 void record_set_pid(struct record *record, uint32_t pid)
 {
     lock_take(&record->lock);

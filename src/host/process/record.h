@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "host/process/process.h"
+#include "host/process/viewer.h"
 
 struct record;
 
@@ -61,6 +62,7 @@ struct reader_spec {
     bool follows;                   /* waits for further output */
     bool hides_queries; /* of a terminal: requests to it in output up to now are left out */
     bool is_flow;       /* back-pressure: the process waits for this reader, which misses nothing */
+    bool has_sizes;     /* also reports the sizes of the terminal */
 };
 
 enum reader_event_kind {
@@ -68,6 +70,7 @@ enum reader_event_kind {
     READER_GAP,        /* the next `missing` bytes of this stream are gone */
     READER_ENDED,      /* the process has ended and all output was read; repeats */
     READER_UP_TO_DATE, /* all output was read while the process runs; without `follows` only */
+    READER_SIZE,       /* the terminal has another size; with `has_sizes` only */
 };
 
 struct reader_event {
@@ -77,6 +80,7 @@ struct reader_event {
     size_t len;             /* bytes in the caller's buffer */
     uint64_t missing;       /* of a gap */
     struct process_end end; /* of ended */
+    struct terminal_size size;
 };
 
 /* Opens a reader. ERR_INVALID for an offset beyond the end of the stream. */

@@ -17,6 +17,8 @@ struct output_reader {
     struct output_reader *next; /* in the record's list */
     bool follows;
     bool is_flow;
+    bool has_sizes;
+    struct terminal_size size; /* reported last */
     int event_fd;
     uint64_t at[PROCESS_STREAMS]; /* the next byte to read; under the record's lock */
 
@@ -53,6 +55,7 @@ struct record {
     struct output_reader *readers;
     uint32_t pid;
     uint32_t restarts;
+    struct terminal_size size;      /* of its terminal; 0: not known */
     uint64_t base[PROCESS_STREAMS]; /* where the output of the present run begins */
     uint16_t host_port;             /* host port to which its port is forwarded; 0: none */
     char *address;                  /* the same as HOST:PORT; set once */
@@ -98,6 +101,9 @@ void record_leave(struct record *record, const struct process_end *end);
 void record_add_restart(struct record *record, const uint64_t base[static PROCESS_STREAMS]);
 void record_set_address(struct record *record, const char *address, uint16_t host_port);
 void record_set_pid(struct record *record, uint32_t pid);
+
+/* Sets the size of the terminal and tells the readers. */
+void record_set_size(struct record *record, struct terminal_size size);
 bool record_is_over(struct record *record);
 
 /* Makes the reader check for events again. */

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "host/machine/machine_internal.h"
 #include "host/process/process_internal.h"
+#include "host/process/record_internal.h"
 #include "wire/frame.h"
 
 static bool size_is_same(struct terminal_size one, struct terminal_size other)
@@ -51,6 +52,8 @@ static int size_send(struct process *process)
         process->is_size_stale = false;
         lock_release(&machine->lock);
         r = process_send_numbers(process, FRAME_RESIZE, size.rows, size.columns);
+        if (r == 0)
+            record_set_size(process->record, size);
         lock_take(&machine->lock);
     }
     process->is_resizing = false;

@@ -124,7 +124,7 @@ export class Link {
   private start(processId: string) {
     const session = new Session({ sandboxId: this.sandboxId, processId }, this.screen, this.mayWrite);
     this.session = session;
-    session.resize(this.screen.terminal.rows, this.screen.terminal.cols);
+    session.resize(this.screen.room.rows, this.screen.room.columns);
     this.stopWatching = effect(() => {
       const [phase, problem, ended] = [session.phase.value, session.problem.value, session.ended.value];
       queueMicrotask(() => {

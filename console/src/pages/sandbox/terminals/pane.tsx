@@ -49,16 +49,13 @@ export function Pane({ sandboxId, isSandboxActive, tab, isActive, mayWrite, onLe
   const state = useSignal({ phase: "connecting" as Phase, problem: "", outcome: "" });
 
   useEffect(() => {
-    const resized = (rows: number, columns: number) => {
-      size.value = `${columns} \u00d7 ${rows}`;
-      parts.current?.link.resize(rows, columns);
-    };
     const screen = new Screen(
       { label: `Terminal ${tabLabel(tab)}`, readOnly: !mayWrite, theme: screenTheme(), font: screenFont(), fontSize: FONT_SIZE },
       {
         typed: (data) => parts.current?.link.type(data),
         titled: (text) => (title.value = text),
-        resized,
+        resized: (rows, columns) => parts.current?.link.resize(rows, columns),
+        shown: (rows, columns) => (size.value = `${columns} \u00d7 ${rows}`),
         pasting: pasteIsWanted,
         left: onLeave,
       },
@@ -66,7 +63,6 @@ export function Pane({ sandboxId, isSandboxActive, tab, isActive, mayWrite, onLe
     const link = new Link(sandboxId, tab, screen, mayWrite);
     parts.current = { screen, link };
     screen.open(box.current!);
-    resized(screen.terminal.rows, screen.terminal.cols);
     const disposals = [
       effect(() => {
         state.value = { phase: link.phase.value, problem: link.problem.value, outcome: link.outcome.value };
@@ -100,7 +96,7 @@ export function Pane({ sandboxId, isSandboxActive, tab, isActive, mayWrite, onLe
   const canRestart = phase === "ended" && tab.kind === "shell" && mayWrite;
   return (
     <div class="terminal-pane" hidden={!isActive}>
-      <div class="terminal-box" ref={box} data-phase={phase} />
+      <div class={`terminal-box${mayWrite ? "" : " read-only"}`} ref={box} data-phase={phase} />
       <div class="terminal-status">
         <span class={`state ${TONES[phase]}`} role="status">
           <span class="dot" aria-hidden="true" />{WORDS[phase]}{outcome && `: ${outcome}`}

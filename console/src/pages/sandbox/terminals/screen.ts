@@ -10,7 +10,10 @@ import { cleanTitle } from "./title";
 export interface ScreenEvents {
   typed(data: string): void;
   titled(title: string): void;
+  // The window of this screen has another size.
   resized(rows: number, columns: number): void;
+  // The screen itself has; it is smaller than the window if another window is.
+  shown(rows: number, columns: number): void;
   // Text from the clipboard, before it is cleaned. The screen pastes it if that resolves to true.
   pasting(text: string, isBracketed: boolean): Promise<boolean>;
   // Shift+Escape: Tab is a key of the program, so the keyboard needs another way out.
@@ -52,6 +55,9 @@ export class Screen {
   readonly terminal: Terminal;
   private readonly fit = new FitAddon();
   private observer?: ResizeObserver;
+  // How much fits here, and the size that the program has; 0: not known.
+  room = { rows: 24, columns: 80 };
+  private program = { rows: 0, columns: 0 };
   private fitTimer = 0;
 
   constructor(private readonly options: ScreenOptions, private readonly events: ScreenEvents) {
@@ -83,6 +89,7 @@ export class Screen {
     this.observer = new ResizeObserver(() => this.fitSoon());
     this.observer.observe(element);
     this.fitNow();
+    this.apply();
   }
 
   private async paste(event: ClipboardEvent) {
@@ -106,9 +113,27 @@ export class Screen {
     if (!size || !Number.isFinite(size.rows) || !Number.isFinite(size.cols)) return;
     const rows = Math.max(2, Math.min(500, size.rows));
     const columns = Math.max(10, Math.min(1000, size.cols));
-    if (rows === this.terminal.rows && columns === this.terminal.cols) return;
-    this.terminal.resize(columns, rows);
+    if (rows === this.room.rows && columns === this.room.columns) return;
+    this.room = { rows, columns };
+    this.apply();
     this.events.resized(rows, columns);
+  }
+
+  // Tells the size that the program has, which is that of its smallest window. A larger screen would wrap lines at
+  // other places than the program.
+  limit(rows: number, columns: number) {
+    this.program = { rows, columns };
+    this.apply();
+  }
+
+  private apply() {
+    const { room, program } = this;
+    // A reader does not determine the size: it may be larger than the room, which then scrolls.
+    const size = (fits: number, has: number) => (has === 0 ? fits : this.options.readOnly ? has : Math.min(fits, has));
+    const rows = size(room.rows, program.rows);
+    const columns = size(room.columns, program.columns);
+    if (rows !== this.terminal.rows || columns !== this.terminal.cols) this.terminal.resize(columns, rows);
+    this.events.shown(rows, columns);
   }
 
   // Resolves when the bytes are on the screen, which is the flow control of its writer.

@@ -81,6 +81,7 @@ export class Session {
       follow: true,
       flow: this.mayWrite,
       size: this.mayWrite ? this.size : undefined,
+      sizes: true,
     };
   }
 
@@ -113,6 +114,9 @@ export class Session {
         return;
       case "stdout":
         return this.output(offset, event.value);
+      case "size":
+        this.screen.limit(event.value.rows, event.value.columns);
+        return;
       case "gap":
         this.next = event.value.offset + event.value.missing;
         this.screen.note(`${event.value.missing} bytes of output were not kept`);
