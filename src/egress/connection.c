@@ -60,9 +60,25 @@ static void connection_report(struct connection *connection, const char *how)
                        });
 }
 
-void connection_end(struct connection *connection, bool is_reset, const char *how)
+/* A socket that is closed is reset unless close_orderly was called: also when this process is
+ * killed, both ends learn that bytes may be missing. */
+static void close_by_reset(int fd)
 {
     const struct linger reset = { .l_onoff = 1 };
+
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+}
+
+static void close_orderly(int fd)
+{
+    const struct linger orderly = { .l_onoff = 0 };
+
+    if (fd >= 0)
+        (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &orderly, sizeof(orderly));
+}
+
+void connection_end(struct connection *connection, bool is_reset, const char *how)
+{
     struct guest *guest = connection->guest;
     struct egress *egress = guest->egress;
 
@@ -70,11 +86,9 @@ void connection_end(struct connection *connection, bool is_reset, const char *ho
         return;
     connection->is_dead = true;
     state_set(connection, CONNECTION_RELAY); /* no longer counted as peeking */
-    if (is_reset) {
-        (void)setsockopt(connection->client.watch.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-        if (connection->server.watch.fd >= 0)
-            (void)setsockopt(connection->server.watch.fd, SOL_SOCKET, SO_LINGER, &reset,
-                             sizeof(reset));
+    if (!is_reset) {
+        close_orderly(connection->client.watch.fd);
+        close_orderly(connection->server.watch.fd);
     }
     watch_close(egress, &connection->client.watch);
     watch_close(egress, &connection->server.watch);
@@ -158,6 +172,7 @@ static bool dial_next(struct connection *connection)
             connection->dial_errno = errno;
             continue;
         }
+        close_by_reset(fd);
         address_to_socket(address, connection->port, &to, &len);
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
         if (connect(fd, (const struct sockaddr *)&to, len) < 0 && errno != EINPROGRESS) {
@@ -352,6 +367,7 @@ void connection_accept(struct guest *guest, int fd)
     }
     connection->destination = net_address_of((const struct sockaddr *)&local);
     connection->port = ntohs(local.sin6_port);
+    close_by_reset(fd);
     own_address = net_address_of((const struct sockaddr *)&own);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
     connection->deadline_ms = guest->egress->now_ms + FIRST_BYTES_MS;

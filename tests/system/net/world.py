@@ -165,6 +165,8 @@ def handle_http(client, scheme="http"):
             body = b"x" * size if size else f"{scheme} {fields.get('host')} {length}\n".encode()
             reply = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
         client.sendall(reply)
+        if lines[0].endswith("HTTP/1.0"):
+            return
 
 
 def handle_banner(client):

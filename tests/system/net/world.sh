@@ -40,7 +40,7 @@ world_start() {
     in_world ip -6 address add 2606:2800::66/128 dev lo
     printf 'nameserver 93.184.0.53\n' >"$tmp/resolv.conf"
     mount --bind "$tmp/resolv.conf" "$(readlink -f /etc/resolv.conf)" || exit 1
-    in_world python3 "$here/net/world.py" "$tmp/world" >"$tmp/world/ready" 2>"$tmp/world/err" &
+    nsenter --net="/proc/$world_keeper/ns/net" python3 "$here/net/world.py" "$tmp/world" >"$tmp/world/ready" 2>"$tmp/world/err" &
     world_pid=$!
     read -r line <"$tmp/world/ready"
     [ "$line" = ready ] || { cat "$tmp/world/err"; exit 1; }
@@ -54,5 +54,7 @@ world_stop() {
 }
 trap 'world_stop; cleanup' EXIT
 
-sent() { grep -qF -- "$*" "$tmp/world/world.log"; }
+# From here on `sent` looks at new lines only.
+world_mark() { wc -l <"$tmp/world/world.log" >"$tmp/world/mark"; }
+sent() { tail -n "+$(($(cat "$tmp/world/mark" 2>/dev/null || echo 0) + 1))" "$tmp/world/world.log" | grep -F -- "$*" >/dev/null; }
 not_sent() { ! sent "$@" || fail "was sent: $*"; }
