@@ -99,7 +99,7 @@ CONSOLE_PACKAGES := console/node_modules/.installed
 CONSOLE_SOURCES := $(shell find console -name node_modules -prune -o -path console/gen -prune -o -type f -print)
 
 .PHONY: all serve setup check test tests unit-tests soak fuzzers lint format bench install clean help \
-	console console-types
+	console console-types console-shots
 .DELETE_ON_ERROR:
 
 all: $(BINARIES) $(OUT)/libholt.a $(if $(filter release,$(BUILD)),$(OUT)/libholt.so) ## build holt, holtd, holt-init, holt-tools, holt-net and libholt
@@ -151,7 +151,7 @@ format: ## reformat the tree
 bench: ## measure against peers in the same run; JSON lines in build/bench*.jsonl
 	@tools/setup bench
 	@$(MAKE) --no-print-directory all $(BENCHES)
-	@failed=0; for each in run exec turns api files tools search e2b interpreter fairness; do bench/$$each || failed=1; done; exit $$failed
+	@failed=0; for each in run exec turns api files tools search e2b interpreter fairness console; do bench/$$each || failed=1; done; exit $$failed
 
 install: all console ## install below PREFIX (DESTDIR is honoured)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/holt $(DESTDIR)$(PREFIX)/lib/pkgconfig \
@@ -256,6 +256,10 @@ $(CONSOLE_PACKAGES): console/package-lock.json
 $(CONSOLE): $(CONSOLE_PACKAGES) $(CONSOLE_SOURCES) $(PROTOS)
 	@mkdir -p build
 	$(call step,BUNDLE,$(@D))flock build/console.lock node console/build.mjs $(@D)
+
+console-shots: all ## take pictures of every page of the console at three widths, in build/console-shots
+	@tools/setup test
+	unshare --mount --propagation private tests/console/run tests/console/shots.mjs
 
 console-types: $(CONSOLE_PACKAGES)
 	$(call step,TSC,console)flock build/console.lock node console/build.mjs --generate && \

@@ -97,6 +97,7 @@ await claim("whatever_is_opened_is_only_text", async () => {
   for (const [tab, items] of [["processes", ".process-table tbody button"], ["files", "[role=treeitem]"], ["turns", "[aria-label='Paths that differ'] [role=option]"]]) {
     await page.setViewportSize({ width: 1280, height: 800 });
     await go(page, `#/sandboxes/${id}/${tab}`);
+    if (tab === "turns") await page.locator(".graph-row", { hasText: "turn-0002" }).click();
     const list = page.locator(items);
     await list.first().waitFor();
     const count = Math.min(await list.count(), 14);
