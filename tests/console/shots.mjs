@@ -5,6 +5,26 @@ import { populate, show, views } from "./views.mjs";
 
 const sizes = [["desktop", 1280, 800], ["tablet", 768, 1000], ["phone", 390, 844]];
 
+// What is opened on a view before its picture is taken.
+const openings = {
+  async terminals(page) {
+    await page.getByRole("button", { name: "Open a shell" }).click();
+    await page.locator(".xterm").first().click();
+    await page.keyboard.type("ls -la /workspace && uname -a\n");
+    await sleep(1000);
+  },
+  processes: (page) => page.locator(".process-table tbody button").first().click(),
+  files: (page) => page.getByRole("treeitem").filter({ hasText: "notes.txt" }).click(),
+  async turns(page) {
+    await page.locator(".graph-row", { hasText: "turn-0002" }).click();
+    await page.getByRole("option", { name: "notes.txt" }).click();
+  },
+  async usage() {
+    void daemon.holt("exec", "web", "--", "timeout", "12", "sh", "-c", "sleep 3; x=$(head -c 30000000 /dev/zero | tr '\\0' x); (while :; do :; done) & while :; do sleep 1; :; done").catch(() => undefined);
+    await sleep(10_000);
+  },
+};
+
 const daemon = await startDaemon();
 const id = await populate(daemon);
 const context = await newContext();
@@ -18,12 +38,11 @@ for (const [name, width, height] of sizes) {
 await context.close();
 
 const page = await open(daemon);
-// The views with plots need some time to have one.
-await daemon.holt("exec", "web", "--", "sh", "-c", "(while :; do :; done) & sleep 1; kill $!");
 for (const view of views(id)) {
   await page.setViewportSize({ width: 1280, height: 800 });
   await show(page, view);
-  await sleep(view[0] === "usage" ? 8000 : 700);
+  await openings[view[0]]?.(page);
+  await sleep(700);
   for (const [name, width, height] of sizes) {
     await page.setViewportSize({ width, height });
     await sleep(200);

@@ -44,6 +44,7 @@ export function views(id) {
     ["sessions", "#/access/sessions", ".records"],
     ["owners", "#/owners", ".records"],
     ["audit", "#/audit", ".records"],
+    ["doctor", "#/doctor", ".records"],
   ];
 }
 

@@ -39,6 +39,7 @@ export const pages: Page[] = [
   { path: "/access/*", title: "Access", icon: "token", needs: "write", load: () => import("./access/access") },
   { path: "/owners", title: "Owners", icon: "people", needs: "admin", load: () => import("./owners/owners") },
   { path: "/audit", title: "Audit", icon: "audit", load: () => import("./audit/audit") },
+  { path: "/doctor", title: "Doctor", icon: "doctor", needs: "admin", load: () => import("./doctor/doctor") },
 ];
 
 export const tabs: Tab[] = [

@@ -27,6 +27,7 @@ interface Props {
   isBytes?: boolean;
 }
 
+const labelHalf = 28; // pixels
 const powersOfTwo = Array.from({ length: 50 }, (_, i) => 2 ** i);
 
 function options(props: Props, width: number): uPlot.Options {
@@ -43,7 +44,9 @@ function options(props: Props, width: number): uPlot.Options {
       y: { range: (_u, _min, max) => [0, Math.max(max * 1.08, props.max ?? 0) || 1] },
     },
     axes: [
-      { ...axis, grid: { show: false }, size: 22, gap: 2, values: (_u, at, _axis, _space, step) => at.map((each) => clockOf(each, step < 60)) },
+      { ...axis, grid: { show: false }, size: 22, gap: 2, values: (plot, at, _axis, _space, step) =>
+        // A label at the left end would cover that of the other axis.
+        at.map((each) => (plot.valToPos(each, "x") < labelHalf ? null : clockOf(each, step < 60))) },
       { ...axis, grid, size: 62, gap: 6, space: 28, ...(props.isBytes ? { incrs: powersOfTwo } : {}), values: (_u, at) => at.map(props.format) },
     ],
     series: [

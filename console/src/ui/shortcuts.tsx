@@ -50,7 +50,7 @@ export const shortcuts: Shortcut[] = [
   { keys: "g k", text: "Tokens and sessions", run: go("#/access"), isOffered: () => canWrite.value },
   { keys: "g w", text: "Owners", run: go("#/owners"), isOffered: () => isAdmin.value },
   { keys: "g a", text: "Audit", run: go("#/audit") },
-  { keys: "g d", text: "Doctor", run: go("#/doctor") },
+  { keys: "g d", text: "Doctor", run: go("#/doctor"), isOffered: () => isAdmin.value },
   { keys: "/", text: "Search on this page", run: focusSearch },
   { keys: "[", text: "Previous tab", run: turn(-1) },
   { keys: "]", text: "Next tab", run: turn(1) },

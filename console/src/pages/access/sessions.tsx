@@ -40,7 +40,7 @@ function columns(reload: () => Promise<void>): Column<ConsoleSession>[] {
   return [
     { title: "Id", class: "id", cell: (each) => <><Foreign mono text={each.id} />{each.id === own.value?.id && <> <span class="badge">this browser</span></>}</> },
     { title: "Browser", cell: (each) => <span title={each.userAgent}><Foreign text={browserName(each.userAgent)} /></span> },
-    { title: "Address", cell: (each) => <Foreign text={each.address} /> },
+    { title: "Address", class: "id", cell: (each) => <Foreign text={each.address} /> },
     { title: "Owner", cell: (each) => <Foreign text={each.owner} /> },
     { title: "Role", cell: (each) => <span class="badge">{each.role}</span> },
     { title: "Made by", cell: (each) => (each.tokenId ? <>token <Foreign mono text={each.tokenId} /></> : <span class="muted">socket or main token</span>) },
