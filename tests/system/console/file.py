@@ -12,6 +12,7 @@ import urllib.parse
 from browser import Browser, api, main_token, port, send
 
 BOX = "box"
+LONG = b"begin" * (1 << 19)
 
 
 def url(path, sandbox=BOX, **more):
@@ -94,15 +95,17 @@ def a_change_by_another_is_not_overwritten():
 
 
 def slow_put(headers, path, change):
-    """A body of two parts with a change by another client between them."""
+    """A body of two parts with a change by another client between them. The first part is longer than what the daemon
+    keeps back, so the worker has opened the file, and made its first check, before the change."""
     connection = http.client.HTTPConnection("127.0.0.1", port())
     connection.putrequest("PUT", url(path))
-    for name, value in (token() | headers | {"Content-Length": "8"}).items():
+    for name, value in (token() | headers | {"Content-Length": str(len(LONG) + 3)}).items():
         connection.putheader(name, value)
-    connection.endheaders(b"begi")
-    time.sleep(0.2)  # the first check is over; if it is not, the reply is the same
+    connection.endheaders(LONG)
+    while not run("ls -A /workspace | grep .holt- || true").count(".holt-"):
+        time.sleep(0.05)
     change()
-    connection.send(b"nend")
+    connection.send(b"end")
     response = connection.getresponse()
     response.read()
     connection.close()
@@ -116,7 +119,7 @@ def a_change_during_an_upload_is_not_overwritten():
     assert slow_put({"If-None-Match": "*"}, "/workspace/late", lambda: put("/workspace/late", b"other")) == 412
     assert get("/workspace/late").body == b"other"
     assert slow_put({}, "/workspace/race", lambda: put("/workspace/race", b"other")) == 200
-    assert get("/workspace/race").body == b"beginend"
+    assert get("/workspace/race").body == LONG + b"end"
     left = api("FileService/List", {"sandboxId": BOX, "path": "/workspace"}).json()["entries"]
     assert not [each for each in left if ".holt-" in each["path"]], left
 
