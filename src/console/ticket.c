@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Tickets for downloads. A browser that saves a file sends a cookie, but no header of the page. So
  * the page first asks for a ticket, with both; it is good for one download by the same session. */
+#include <limits.h>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
 #include <stdio.h>
@@ -84,11 +85,12 @@ static int ticket_create(struct console *console, const struct exchange *exchang
     return 0;
 }
 
-/* Reads {"sandbox": ..., "path": ...}. */
+/* Reads {"sandbox": ..., "path": ...}; a path that is not UTF-8 is in rawPath. */
 static int ticket_read(const struct exchange *exchange, json_t **ret, const char **ret_sandbox,
-                       const char **ret_path, struct err *err)
+                       struct buf *path, struct err *err)
 {
-    static const char *const fields[] = { "sandbox", "path", NULL };
+    static const char *const fields[] = { "sandbox", "path", "rawPath", NULL };
+    const char *text = NULL;
     const struct buf *body = &exchange->body;
     int r = json_parse_object(body->data ? body->data : "", body->len, ret, err);
 
@@ -97,8 +99,14 @@ static int ticket_read(const struct exchange *exchange, json_t **ret, const char
     if (r == 0)
         r = json_get_text(*ret, "sandbox", ret_sandbox, err);
     if (r == 0)
-        r = json_get_text(*ret, "path", ret_path, err);
-    if (r == 0 && (!*ret_sandbox || !*ret_path))
+        r = json_get_text(*ret, "path", &text, err);
+    if (r == 0 && text && buf_add_str(path, text) < 0)
+        r = err_set(err, ERR_INVALID, "field 'path' is too long");
+    if (r == 0 && !text)
+        r = json_get_bytes(*ret, "rawPath", path, err);
+    if (r == 0 && path->len > 0 && memchr(path->data, '\0', path->len))
+        r = err_set(err, ERR_INVALID, "field 'rawPath' has a NUL inside");
+    if (r == 0 && (!*ret_sandbox || path->len == 0))
         r = err_set(err, ERR_INVALID, "a ticket needs a sandbox and a path");
     return r;
 }
@@ -108,7 +116,8 @@ enum MHD_Result console_ticket(struct console *console, struct exchange *exchang
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
     cleanup_with(buf_done) struct buf out = BUF_INIT(CONSOLE_REPLY_MAX);
     cleanup_json json_t *request = NULL;
-    const char *word = NULL, *path = NULL;
+    cleanup_with(buf_done) struct buf path = BUF_INIT(PATH_MAX);
+    const char *word = NULL;
     char ticket[HEX_SIZE(TICKET_BYTES)];
     struct err err = { 0 };
     int r = ticket_read(exchange, &request, &word, &path, &err);
@@ -116,7 +125,7 @@ enum MHD_Result console_ticket(struct console *console, struct exchange *exchang
     if (r == 0)
         r = sandbox_find(console->host, &exchange->caller, word, &sandbox, &err);
     if (r == 0)
-        r = ticket_create(console, exchange, sandbox_id(sandbox), path, ticket, &err);
+        r = ticket_create(console, exchange, sandbox_id(sandbox), path.data, ticket, &err);
     if (r < 0)
         return console_fail(exchange, &err);
     if (buf_printf(&out, "{\"url\":\"/console/download/%s\"}", ticket) < 0)

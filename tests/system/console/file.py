@@ -1,4 +1,5 @@
 """Plain downloads and uploads (GET and PUT of /holt.v1/file), and the tickets of the console."""
+import base64
 import hashlib
 import http.client
 import io
@@ -254,6 +255,18 @@ def a_ticket_needs_the_whole_session():
     assert browser.post("/console/ticket", {"sandbox": "nobody", "path": "/x"}).status == 404
     ann = Browser({"token": api("TokenService/Create", {"owner": "ann", "role": "user"}).json()["secret"]})
     assert ann.post("/console/ticket", wish).status == 404, "the sandbox of another owner"
+
+
+def a_ticket_takes_a_name_of_bytes():
+    browser = Browser()
+    assert put(b"/workspace/raw-\xff", b"bytes").status == 200
+    raw = base64.b64encode(b"/workspace/raw-\xff").decode()
+    reply = browser.post("/console/ticket", {"sandbox": BOX, "rawPath": raw})
+    assert reply.status == 200, (reply.status, reply.body)
+    got = send("GET", reply.json()["url"], None, {"Cookie": browser.cookie, "Sec-Fetch-Site": "same-origin"})
+    assert got.status == 200 and got.body == b"bytes", got.status
+    for wrong in ("", "?", base64.b64encode(b"/a\0b").decode(), base64.b64encode(b"/" + b"a" * 5000).decode()):
+        assert browser.post("/console/ticket", {"sandbox": BOX, "rawPath": wrong}).status in (400, 429), wrong
 
 
 def many_tickets_are_bounded():
