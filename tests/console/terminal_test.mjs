@@ -7,6 +7,9 @@ await daemon.holt("create", "--name", "work");
 const at = "#/sandboxes/work/terminals";
 const page = await open(daemon, { at, permissions: ["clipboard-read", "clipboard-write"] });
 
+const sockets = [];
+page.on("websocket", (each) => sockets.push(each));
+
 const pane = (of = page) => of.locator(".terminal-pane:not([hidden])");
 const isLive = (of = page) => pane(of).locator('[data-phase="live"]').waitFor();
 const rows = async (of = page) =>
@@ -123,6 +126,25 @@ await claim("a_flood_of_output_does_not_freeze_the_page", async () => {
   await type("echo stopped-$?");
   await shows(/^stopped-130$/);
   assert.ok(!(await rows()).some((each) => each.includes("not kept")));
+});
+
+await claim("output_that_a_hidden_tab_could_not_keep_is_not_sent", async () => {
+  let received = 0;
+  const count = ({ payload }) => (received += payload.length);
+  const written = async () => (await daemon.call("ProcessService/List", { sandboxId: "work" })).processes
+    .reduce((sum, each) => sum + Number(each.stdout.total), 0);
+  const before = await written();
+  await type("clear; echo g''o; sleep 2; head -c 30000000 /dev/zero | tr '\\0' z | fold -w 100; echo; echo caught-up");
+  await shows(/^go$/);
+  await page.getByRole("button", { name: "New shell" }).click();
+  await tab("shell-2").waitFor();
+  await isLive();
+  await eventually(async () => (await written()) > before + 30_000_000, "the output is there");
+  sockets.forEach((each) => each.on("framereceived", count));
+  await tab("main").click();
+  await shows(/^caught-up$/);
+  assert.ok(received < 10_000_000, `${received} bytes were sent`);
+  await page.getByRole("button", { name: "Close shell-2" }).click();
 });
 
 await claim("hostile_output_is_only_shown", async () => {

@@ -24,6 +24,7 @@ export class Link {
   readonly outcome = signal("");
   private session: Session | undefined;
   private stopWatching: (() => void) | undefined;
+  private lastProcess = "";
   private isShown = false;
   private isOpening = false;
   private isClosed = false;
@@ -122,6 +123,9 @@ export class Link {
   }
 
   private start(processId: string) {
+    // The same process again repeats its output.
+    if (processId === this.lastProcess) this.screen.reset();
+    this.lastProcess = processId;
     const session = new Session({ sandboxId: this.sandboxId, processId }, this.screen, this.mayWrite);
     this.session = session;
     session.resize(this.screen.room.rows, this.screen.room.columns);

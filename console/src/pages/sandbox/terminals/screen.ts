@@ -146,6 +146,10 @@ export class Screen {
     this.terminal.write(`\x1b[0m\r\n\x1b[2m\u2014 ${text} \u2014\x1b[0m\r\n`);
   }
 
+  reset() {
+    this.terminal.reset();
+  }
+
   paint(theme: ITheme) {
     this.terminal.options.theme = theme;
   }

@@ -14,6 +14,8 @@ import type { Screen } from "./screen";
 export type Phase = "connecting" | "live" | "away" | "ended" | "failed";
 
 const REPLAY_BYTES = 256n * 1024n;
+// More output than this that came while the terminal was hidden is left out: the screen could not keep it either.
+const BACKLOG_BYTES = 4n * 1024n * 1024n;
 const RETRIES = 40;
 const RETRY_MS = 250;
 
@@ -32,6 +34,7 @@ export class Session {
   private viewer = 0n;
   private retries = 0;
   private isCut = false; // the replay starts inside a line
+  private wasHidden = false; // since the last byte
   private detach: (() => void) | undefined;
   private size: { rows: number; columns: number } | undefined;
 
@@ -87,12 +90,23 @@ export class Session {
 
   private async *attached(signal: AbortSignal) {
     try {
+      if (this.wasHidden) await this.skipBacklog(signal);
+      this.wasHidden = false;
       yield* client(ProcessService).attach(this.request(), { signal });
     } finally {
+      this.wasHidden ||= signal.aborted;
       this.viewer = 0n;
       this.input.hold();
       if (this.phase.value === "live") this.phase.value = "away";
     }
+  }
+
+  private async skipBacklog(signal: AbortSignal) {
+    if (this.next === undefined) return;
+    const { process } = await client(ProcessService).get(this.target, { signal });
+    if ((process?.stdout?.total ?? 0n) - this.next <= BACKLOG_BYTES) return;
+    this.next = undefined;
+    this.screen.reset();
   }
 
   private async take({ offset, event }: AttachResponse) {
