@@ -60,6 +60,12 @@ await claim("the_overview_shows_the_host", async () => {
   await page.getByRole("region", { name: "Health" }).getByText(/ok|degraded/).waitFor();
   await page.getByRole("region", { name: "Storage" }).getByRole("meter").waitFor();
   await page.getByRole("region", { name: "Warm pool" }).waitFor();
+  // The first sample is five seconds younger than the daemon.
+  for (const name of ["CPU of the host", "Memory of the host"]) {
+    const plot = page.getByRole("region", { name });
+    await plot.locator("canvas").waitFor();
+    await eventually(async () => /\d/.test(await plot.locator(".plot-value").textContent()));
+  }
 });
 
 await claim("sandboxes_of_others_appear_and_change_without_a_reload", async () => {
@@ -228,6 +234,16 @@ await claim("a_reader_sees_no_actions_and_is_refused", async () => {
   forgive(/status of 403/);
   assert.equal(await stateOf("gamma"), "active");
   await reader.context().close();
+});
+
+await claim("another_owner_sees_neither_the_sandboxes_nor_the_host", async () => {
+  const created = await daemon.call("TokenService/Create", { role: "user", owner: "ann" });
+  const user = await open(daemon, { token: created.secret });
+  await user.getByText("No sandboxes yet").waitFor();
+  await user.getByRole("region", { name: "Health" }).waitFor();
+  for (const name of ["Storage", "Warm pool", "CPU of the host"])
+    assert.equal(await user.getByRole("region", { name }).count(), 0, name);
+  await user.context().close();
 });
 
 await claim("a_logout_ends_the_session", async () => {
