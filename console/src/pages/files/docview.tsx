@@ -19,6 +19,8 @@ interface Props {
   // Somebody else has written the file since it was opened.
   isStale: boolean;
   onDirty: (isDirty: boolean) => void;
+  // Called with the ETag of what was written.
+  onSaved: (etag: string) => void;
   // Reads the file again.
   onReload: () => void;
   onRename: () => void;
@@ -40,7 +42,7 @@ export function DocumentView(props: Props) {
     setText(body.kind === "text" ? body.text : "");
     setSaved(body.kind === "text" ? { text: body.text, etag: body.etag } : { text: "", etag: "" });
     setClash(null);
-  }, [document]);
+  }, [body]);
   useEffect(() => props.onDirty(isDirty), [isDirty]);
 
   const compare = async () => {
@@ -61,6 +63,7 @@ export function DocumentView(props: Props) {
       const etag = await writeFile(sandboxId, path, toBytes(text, body.ends), condition).done;
       setSaved({ text, etag });
       setClash(null);
+      props.onSaved(etag);
       toast(`Saved ${nameOf(path)}`);
     } catch (error) {
       if (!(error instanceof Conflict)) throw error;

@@ -49,9 +49,12 @@ function FilesOf({ id }: { id: string }) {
   const loading = useRef<AbortController | null>(null);
   const picker = useRef<HTMLInputElement>(null);
   const isOpening = useRef(false);
+  const savedEtag = useRef("");
   current.current = document;
 
-  const show = async (path: FilePath) => {
+  // isUnasked: somebody has written the file. What was typed meanwhile stays, and so does what this
+  // page has written itself.
+  const show = async (path: FilePath, isUnasked = false) => {
     loading.current?.abort();
     const aborter = new AbortController();
     loading.current = aborter;
@@ -59,7 +62,11 @@ function FilesOf({ id }: { id: string }) {
     try {
       const next = await openDocument(id, path, aborter.signal);
       if (aborter.signal.aborted) return closeDocument(next);
-      if (current.current) closeDocument(current.current);
+      const before = current.current;
+      const isOwn = next.body.kind === "text" && next.body.etag === savedEtag.current;
+      if (isUnasked && before && isOwn) return setDocument({ ...before, entry: next.entry });
+      if (isUnasked && dirty.current) return setStale(true);
+      if (before) closeDocument(before);
       setDocument(next);
       setStale(false);
       setError(null);
@@ -94,8 +101,7 @@ function FilesOf({ id }: { id: string }) {
     const isSame = found.modifiedTime?.seconds === open.entry.modifiedTime?.seconds &&
       found.modifiedTime?.nanos === open.entry.modifiedTime?.nanos && found.inode === open.entry.inode;
     if (isSame) return;
-    if (dirty.current) setStale(true);
-    else await show(open.path);
+    await show(open.path, true);
   };
 
   useEffect(() => {
@@ -199,7 +205,10 @@ function FilesOf({ id }: { id: string }) {
       <div class="files-main">
         {document
           ? <DocumentView key={keyOf(document.path)} sandboxId={id} document={document} isStale={isStale}
-              onDirty={(value) => (dirty.current = value)} onReload={() => {
+              onDirty={(value) => (dirty.current = value)} onSaved={(etag) => {
+                savedEtag.current = etag;
+                setStale(false);
+              }} onReload={() => {
                 dirty.current = false;
                 void show(document.path);
               }}
