@@ -54,6 +54,7 @@ const struct command *const commands[] = {
     &command_net_allow,
     &command_net_deny,
     &command_net_log,
+    &command_net_learn,
     &command_net_test,
 
     &command_mcp,

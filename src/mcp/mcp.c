@@ -13,8 +13,9 @@ static const char *const versions[] = { "2025-11-25", "2025-06-18", "2025-03-26"
 
 static const char instructions[] =
     "The tools work in a Linux sandbox, apart from the machine of the user. Relative paths start "
-    "at /workspace. There is no network (network_status says what can be reached; expose_port "
-    "makes a server reachable). bash runs one command; shell keeps directory and variables; "
+    "at /workspace. The network is limited or absent (network_status says what can be reached; "
+    "expose_port makes a server reachable). bash runs one command; shell keeps directory and "
+    "variables; "
     "process_start is for servers and long jobs, with process_wait and process_logs. Commands have "
     "no terminal and no input. To undo: snapshot before something risky, then rollback; diff shows "
     "what has changed. A long result is cut in the middle and names a handle for read_output. "

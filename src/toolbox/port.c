@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "host/process/record.h"
 #include "host/process/service.h"
+#include "host/sandbox/network.h"
 #include "host/sandbox/sandbox.h"
 #include "toolbox/tool_internal.h"
 
@@ -68,18 +69,49 @@ int tool_expose_port(struct tool_job *job, struct err *err)
     return 0;
 }
 
+static void rules_describe(const char *title, const struct net_rules *rules, enum net_source source,
+                           struct buf *out)
+{
+    for (size_t i = 0; i < rules->count; i++)
+        (void)buf_printf(out, "%s %s (%s)\n", title, rules->items[i].text, net_source_name(source));
+}
+
+static void policy_describe(const struct net_policy *policy, struct buf *out)
+{
+    enum net_mode mode = net_policy_mode(policy);
+
+    if (mode == NET_NONE)
+        (void)buf_add_str(
+            out, "The sandbox has no network: its only device is lo. Other machines, the internet "
+                 "and the machine of the user cannot be reached, and no names are resolved; "
+                 "package managers and git remotes outside fail. ");
+    else if (mode == NET_OPEN)
+        (void)buf_add_str(
+            out, "The sandbox has a network: it reaches public addresses over TCP, but not "
+                 "private ones and not the machine of the user, unless a rule below says so. ");
+    else
+        (void)buf_add_str(
+            out, "The sandbox has a network with a list: it reaches only what the rules below "
+                 "allow, over TCP. Other names do not exist for it. Ask the user for more. ");
+    (void)buf_add_str(out, "Servers in the sandbox are reached at 127.0.0.1 inside, and from "
+                           "outside if expose_port made them so.\n");
+    for (size_t i = 0; mode != NET_NONE && i < policy->count; i++) {
+        rules_describe("allow", &policy->layers[i].allow, policy->layers[i].source, out);
+        rules_describe("deny", &policy->layers[i].deny, policy->layers[i].source, out);
+    }
+}
+
 int tool_network_status(struct tool_job *job, struct err *err)
 {
     cleanup_free struct port_info *ports = NULL;
     size_t count = 0;
 
-    (void)err;
-    (void)buf_add_str(
-        &job->text,
-        "The sandbox has no network: its only device is lo. Other machines, the internet "
-        "and the machine of the user cannot be reached, and no names are resolved; "
-        "package managers and git remotes outside fail. Servers in the sandbox are "
-        "reached at 127.0.0.1 inside, and from outside if expose_port made them so.\n");
+    cleanup_with(net_policy_done) struct net_policy policy = { 0 };
+    int r = sandbox_network_policy(job->sandbox, &policy, err);
+
+    if (r < 0)
+        return r;
+    policy_describe(&policy, &job->text);
     port_list(sandbox_host(job->sandbox), sandbox_id(job->sandbox), &ports, &count);
     for (size_t i = 0; i < count; i++)
         (void)buf_printf(&job->text, "port %u is %s outside\n", ports[i].port, ports[i].address);

@@ -120,6 +120,7 @@ extern const struct command command_net_set;
 extern const struct command command_net_allow;
 extern const struct command command_net_deny;
 extern const struct command command_net_log;
+extern const struct command command_net_learn;
 extern const struct command command_net_test;
 extern const struct command command_owner_ls;
 extern const struct command command_owner_show;

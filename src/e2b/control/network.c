@@ -2,15 +2,19 @@
 #include "e2b/control/network.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/text/parse.h"
+#include "host/sandbox/network.h"
+#include "net/policy.h"
 
 #define EVERYTHING "0.0.0.0/0"
 
@@ -90,6 +94,57 @@ int e2b_network_check(const json_t *network, struct err *err)
     if (r == 0)
         r = list_check(deny, "denyOut", false, err);
     return r == 0 ? list_check(allow, "allowOut", has_everything(deny), err) : r;
+}
+
+/* Adds an entry of a list; E2B ignores the bits of a range behind its prefix. */
+static int entry_add(struct net_layer *layer, const char *text, bool is_deny, struct err *err)
+{
+    char range[NET_PREFIX_TEXT_SIZE], rule[NET_PREFIX_TEXT_SIZE + 2];
+    struct net_prefix prefix;
+
+    if (is_range(text) && net_prefix_parse(text, &prefix) != -EINVAL) {
+        net_prefix_format(&prefix, range);
+        (void)snprintf(rule, sizeof(rule), strchr(range, ':') ? "[%s]" : "%s", range);
+        text = rule;
+    }
+    return is_deny ? net_layer_deny(layer, text, err) : net_layer_allow(layer, text, err);
+}
+
+static int list_add(struct net_layer *layer, const json_t *list, bool is_deny, struct err *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < json_array_size(list); i++)
+        r = entry_add(layer, json_string_value(json_array_get(list, i)), is_deny, err);
+    return r;
+}
+
+int e2b_network_layer(struct host *host, const char *owner, const json_t *network,
+                      bool wants_internet, struct net_layer *ret, struct err *err)
+{
+    cleanup_with(net_layer_done) struct net_layer layer = { .source = NET_FROM_SANDBOX,
+                                                            .allow_wins = true };
+    const json_t *allow = json_object_get(network, "allowOut");
+    const json_t *deny = json_object_get(network, "denyOut");
+    bool is_closed = !wants_internet || has_everything(deny);
+    int r = list_add(&layer, allow, false, err);
+
+    /* All that is denied is what mode allow leaves out; it also leaves out the names. */
+    if (r == 0 && !is_closed)
+        r = list_add(&layer, deny, true, err);
+    if (r < 0)
+        return r;
+    layer.mode = is_closed ? NET_ALLOW : NET_OPEN;
+    if (layer.mode == NET_OPEN && !network_may_have(host, owner, NET_OPEN))
+        layer.mode = NET_ALLOW;
+    if (layer.mode == NET_ALLOW &&
+        (layer.allow.count == 0 || !network_may_have(host, owner, NET_ALLOW)))
+        layer.mode = NET_NONE;
+    if (json_is_object(json_object_get(network, "egressProxy")))
+        layer.mode = NET_NONE;
+    *ret = layer;
+    layer = (struct net_layer){ 0 };
+    return 0;
 }
 
 json_t *e2b_network_copy(const json_t *network)

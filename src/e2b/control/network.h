@@ -1,13 +1,22 @@
-/* What clients of E2B ask of a sandbox's network. It is checked and kept; sandboxes have no network
- * beyond their own loopback so far, so what it would let out does not get out either. */
+/* What clients of E2B ask of a sandbox's network, as a policy of Holt. */
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 
 struct err;
+struct host;
+struct net_layer;
 
 /* Checks a network configuration (NULL: none) as E2B does. */
 int e2b_network_check(const json_t *network, struct err *err);
+
+/* Makes the layer of a sandbox of this configuration (NULL: none), which was checked. Without one a
+ * sandbox has what E2B gives it, mode open; where the ceilings do not allow that, it has what they
+ * allow. A proxy for outgoing connections is not supported: with one, nothing gets out. Fails with
+ * ERR_INVALID for a name that is none. The caller frees the layer with net_layer_done. */
+int e2b_network_layer(struct host *host, const char *owner, const json_t *network,
+                      bool wants_internet, struct net_layer *ret, struct err *err);
 
 /* Returns a copy without secrets, which is stored and shown. */
 json_t *e2b_network_copy(const json_t *network);

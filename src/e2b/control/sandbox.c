@@ -21,6 +21,7 @@
 #include "e2b/core/wake.h"
 #include "e2b/template/template_ref.h"
 #include "host/core/reactor.h"
+#include "host/sandbox/network.h"
 #include "http/exchange.h"
 
 enum { REFRESH_MAX_S = 3600 };
@@ -36,6 +37,7 @@ static int create(const struct e2b_request *request, const struct e2b_create *wi
                   struct sandbox **ret, struct err *err)
 {
     cleanup_with(buf_done) struct buf text = BUF_INIT(SANDBOX_METADATA_MAX);
+    cleanup_with(net_layer_done) struct net_layer network = { 0 };
     struct sandbox_mount mounts[SANDBOX_MOUNTS_MAX];
     struct e2b_template_ref template;
     struct sandbox_spec spec = { .caller = &request->exchange->caller,
@@ -57,6 +59,12 @@ static int create(const struct e2b_request *request, const struct e2b_create *wi
     if (json_write(wish->metadata, &text) < 0)
         return err_set(err, ERR_INVALID, "metadata and envVars are longer than %d bytes",
                        SANDBOX_METADATA_MAX);
+    r = e2b_network_layer(request->host, spec.caller->owner,
+                          json_object_get(wish->metadata, "network"),
+                          e2b_metadata_bool(wish->metadata, "internet"), &network, err);
+    if (r < 0)
+        return r;
+    spec.network = &network;
     spec.metadata = text.data;
     spec.ttl_ms = wish->timeout_s ? wish->timeout_s * 1000 : 1;
     spec.expire_action = e2b_action(wish->metadata);
@@ -317,6 +325,13 @@ static enum MHD_Result pause_answer(struct e2b_request *request)
 
 /* --- network ---------------------------------------------------------------------------------- */
 
+/* Absent is as true, as in a create. */
+static bool internet_of(const json_t *body)
+{
+    return !json_is_false(json_object_get(body, "allow_internet_access")) &&
+           !json_is_false(json_object_get(body, "allowInternetAccess"));
+}
+
 /* Settings for incoming traffic are not replaced. */
 static int network_in(json_t *metadata, const void *wanted, struct err *err)
 {
@@ -325,6 +340,7 @@ static int network_in(json_t *metadata, const void *wanted, struct err *err)
     json_t *network = e2b_network_copy(wanted);
 
     (void)err;
+    (void)json_object_set_new(metadata, "internet", json_boolean(internet_of(wanted)));
     for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
         json_t *value = json_object_get(old, kept[i]);
 
@@ -337,13 +353,17 @@ static int network_in(json_t *metadata, const void *wanted, struct err *err)
 
 static enum MHD_Result set_network(struct e2b_request *request)
 {
+    cleanup_with(net_layer_done) struct net_layer layer = { 0 };
     struct err err = { 0 };
 
     if (e2b_network_check(request->body, &err) < 0 || e2b_ref_find(request, &err) < 0)
         return e2b_reply_err(request, &err);
     if (!e2b_is_active(request->sandbox))
         return not_running(request);
-    if (metadata_take(request, network_in, request->body, &err) < 0)
+    if (e2b_network_layer(request->host, sandbox_owner(request->sandbox), request->body,
+                          internet_of(request->body), &layer, &err) < 0 ||
+        sandbox_network_set(request->sandbox, &layer, &err) < 0 ||
+        metadata_take(request, network_in, request->body, &err) < 0)
         return e2b_reply_err(request, &err);
     return e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
 }

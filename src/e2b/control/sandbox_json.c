@@ -17,6 +17,7 @@
 #include "host/core/reactor.h"
 #include "host/observe/stats.h"
 #include "host/sandbox/info.h"
+#include "host/sandbox/network.h"
 #include "store/store.h"
 
 enum { DOMAIN_SIZE = 256, MIB = 1024 * 1024 };
@@ -155,13 +156,16 @@ json_t *e2b_detail_json(struct e2b_request *request, const struct sandbox_info *
     cleanup_json json_t *more = NULL;
     char domain[DOMAIN_SIZE];
 
-    /* Reports the truth, that nothing gets out; the metadata has the request. */
-    more = json_pack("{s:o*, s:s?, s:b, s:o, s:{s:s, s:b}}", "envdAccessToken",
-                     secret_json(request, metadata, "accessToken"), "domain",
-                     domain_of(request, domain), "allowInternetAccess", 0, "network",
-                     or_object(metadata, "network"), "lifecycle", "onTimeout",
-                     e2b_metadata_bool(metadata, "autoPause") ? "pause" : "kill", "autoResume",
-                     e2b_metadata_bool(metadata, "autoResume"));
+    /* Reports whether anything gets out; the metadata has the request. */
+    more = json_pack(
+        "{s:o*, s:s?, s:b, s:o, s:{s:s, s:b}}", "envdAccessToken",
+        secret_json(request, metadata, "accessToken"), "domain", domain_of(request, domain),
+        "allowInternetAccess",
+        !json_is_false(json_object_get(metadata, "internet")) &&
+            strcmp(network_mode_name(request->host, info->owner, info->network), "none") != 0,
+        "network", or_object(metadata, "network"), "lifecycle", "onTimeout",
+        e2b_metadata_bool(metadata, "autoPause") ? "pause" : "kill", "autoResume",
+        e2b_metadata_bool(metadata, "autoResume"));
     if (!detail || !more || json_object_update(detail, more) < 0)
         return NULL;
     return TAKE_PTR(detail);

@@ -118,6 +118,14 @@ static int ceilings_check(struct host *host, const char *owner, enum net_mode mo
     return 0;
 }
 
+bool network_may_have(struct host *host, const char *owner, enum net_mode mode)
+{
+    struct err ignored;
+
+    return ceilings_check(host, owner, mode, &ignored) == 0 &&
+           (mode == NET_NONE || path_check(host, &ignored) == 0);
+}
+
 static char *layer_text(const struct net_layer *layer)
 {
     cleanup_with(net_policy_done) struct net_policy policy = { .count = 1 };

@@ -7,12 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "net/policy.h"
+
 struct config;
 struct err;
 struct host;
 struct machine;
-struct net_layer;
-struct net_policy;
 struct sandbox;
 
 /* Adds the rules in a text of holt.conf, which are separated by blanks, to a layer (NULL: only
@@ -24,6 +24,9 @@ void network_configure(struct host *host, const struct config *config);
 
 /* Frees the policy of holt.conf. */
 void network_free(struct host *host);
+
+/* Returns whether the ceilings allow this mode, and this machine can give it. */
+bool network_may_have(struct host *host, const char *owner, enum net_mode mode);
 
 /* Computes what to record for a new sandbox: NULL for no network. A NULL layer is the daemon's
  * default. Fails with ERR_EXHAUSTED (CeilingReached) above the ceiling of the owner, ERR_DENIED

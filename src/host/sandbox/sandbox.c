@@ -20,6 +20,7 @@
 #include "host/sandbox/expiry.h"
 #include "host/sandbox/mount.h"
 #include "host/sandbox/name.h"
+#include "host/sandbox/network.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "host/shell/state.h"
 #include "store/volume/volume.h"
@@ -221,9 +222,11 @@ void sandbox_detach(struct sandbox *sandbox, struct process *process)
     expiry_wake(sandbox->host->expiry);
 }
 
-/* Every sandbox has a network namespace with nothing but a loopback. */
 bool sandbox_has_egress(struct sandbox *sandbox)
 {
-    (void)sandbox;
-    return false;
+    cleanup_with(net_policy_done) struct net_policy policy = { 0 };
+    struct err ignored;
+
+    return sandbox_network_policy(sandbox, &policy, &ignored) == 0 &&
+           net_policy_mode(&policy) != NET_NONE;
 }
