@@ -1,10 +1,11 @@
 // The frame of all pages: navigation, banner while the daemon is away, the page itself.
+import { useEffect, useRef } from "preact/hooks";
 import { awaySince, online } from "./api/connection";
 import { canWrite, isAdmin, logout, session, state } from "./api/session";
 import { theme, type Theme } from "./lib/theme";
 import { pages, type Page } from "./pages";
 import { hasCode, LoginPage } from "./pages/login/login";
-import { match, segments } from "./router";
+import { match, path, segments } from "./router";
 import { Button } from "./ui/button";
 import { CopyHost } from "./ui/cli";
 import { ConfirmHost } from "./ui/confirm";
@@ -20,8 +21,13 @@ function isAllowed(page: Page): boolean {
 }
 
 function Navigation() {
+  const row = useRef<HTMLElement>(null);
+  // On a phone it is a row that scrolls.
+  useEffect(() => {
+    row.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [path.value]);
   return (
-    <nav class="nav" aria-label="Pages">
+    <nav class="nav" ref={row} aria-label="Pages">
       {pages.filter((each) => each.icon && isAllowed(each)).map((each) => (
         <a key={each.path} href={`#${each.path}`} class="nav-link" title={each.title}
           aria-current={match(each.path, segments.value) ? "page" : undefined}>

@@ -45,8 +45,7 @@ function options(props: Props, width: number): uPlot.Options {
     },
     axes: [
       { ...axis, grid: { show: false }, size: 22, gap: 2, values: (plot, at, _axis, _space, step) =>
-        // A label at the left end would cover that of the other axis.
-        at.map((each) => (plot.valToPos(each, "x") < labelHalf ? null : clockOf(each, step < 60))) },
+        at.map((each) => (fits(plot, each) ? clockOf(each, step < 60) : null)) },
       { ...axis, grid, size: 62, gap: 6, space: 28, ...(props.isBytes ? { incrs: powersOfTwo } : {}), values: (_u, at) => at.map(props.format) },
     ],
     series: [
@@ -62,6 +61,12 @@ function options(props: Props, width: number): uPlot.Options {
     ],
     hooks: { setCursor: [(plot) => showValues(plot, props)] },
   };
+}
+
+// A label at the left end would cover that of the other axis; one at the right end would be cut.
+function fits(plot: uPlot, x: number): boolean {
+  const at = plot.valToPos(x, "x");
+  return at >= labelHalf && at <= plot.bbox.width / devicePixelRatio - labelHalf + 8;
 }
 
 function clockOf(seconds: number, hasSeconds: boolean): string {
