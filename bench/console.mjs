@@ -106,6 +106,7 @@ async function memory() {
   for (const [name, address] of [["overview", "#/"], ["events", "#/events"], ["usage", `#/sandboxes/${first}/usage`], ["output", `#/sandboxes/${first}/processes`]]) {
     const page = await logIn();
     await page.evaluate((hash) => (location.hash = hash), address);
+    if (name === "output") await page.locator(".process-table tbody button").first().click();
     const debug = await page.context().newCDPSession(page);
     await debug.send("Performance.enable");
     await sleep(10_000);
