@@ -18,6 +18,7 @@
 #include "host/core/reactor.h"
 #include "host/process/process.h"
 #include "host/process/record.h"
+#include "host/sandbox/network.h"
 #include "host/sandbox/sandbox.h"
 #include "store/template/settings.h"
 
@@ -29,14 +30,20 @@ enum {
 /* Marks the sandboxes of builds, for build_sweep. */
 static const struct label build_label = { "holt.build", "1" };
 
+/* Builds install packages, so they have an open network where the ceilings of the owner allow it.
+ */
 int build_need_sandbox(struct build *build, struct err *err)
 {
+    const bool is_open = network_may_have(build->host, build->caller.owner, NET_OPEN);
+    const struct net_layer network = { .source = NET_FROM_SANDBOX,
+                                       .mode = is_open ? NET_OPEN : NET_NONE };
     const struct sandbox_spec spec = { .caller = &build->caller,
                                        .stored_template = build->origin,
                                        .limits = { .memory_bytes = build->memory_bytes,
                                                    .cpu_millis = build->cpus * 1000 },
                                        .labels = &build_label,
-                                       .label_count = 1 };
+                                       .label_count = 1,
+                                       .network = &network };
 
     if (build->sandbox)
         return 0;
