@@ -194,6 +194,7 @@ int network_service_test(const struct call *call, const struct msg_network_test_
         r = net_target_parse(request->target, request->address, &target, err);
     if (r < 0)
         return r;
+    target.request.is_own_address = network_is_own_address(&target.request.address);
     if (target.request.protocol == NET_HTTP)
         target.request.method = *request->method ? request->method : "GET";
     net_target_decide(&policy, &target, &verdict);

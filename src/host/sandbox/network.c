@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/sandbox/network.h"
 
+#include <ifaddrs.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -231,6 +232,24 @@ const char *network_mode_name(struct host *host, const char *owner, const char *
     if (!recorded || network_policy(host, owner, recorded, &policy, &ignored) < 0)
         return net_mode_name(NET_NONE);
     return net_mode_name(net_policy_mode(&policy));
+}
+
+bool network_is_own_address(const struct net_address *address)
+{
+    struct ifaddrs *list = NULL;
+    bool is_own = false;
+
+    if (getifaddrs(&list) < 0)
+        return true; /* fails closed */
+    for (const struct ifaddrs *each = list; each && !is_own; each = each->ifa_next) {
+        struct net_address own = { .family = AF_UNSPEC };
+
+        if (each->ifa_addr)
+            own = net_address_of(each->ifa_addr);
+        is_own = own.family != AF_UNSPEC && net_address_equal(&own, address);
+    }
+    freeifaddrs(list);
+    return is_own;
 }
 
 static char *sandbox_recorded(struct sandbox *sandbox)

@@ -41,6 +41,9 @@ int network_policy(struct host *host, const char *owner, const char *recorded,
 /* Returns the mode that the whole policy amounts to, as a word. */
 const char *network_mode_name(struct host *host, const char *owner, const char *recorded);
 
+/* Returns whether this host has the address now. */
+bool network_is_own_address(const struct net_address *address);
+
 /* Returns the layer that a sandbox has recorded, in mode none if there is none. */
 int sandbox_network_layer(struct sandbox *sandbox, struct net_layer *ret, struct err *err);
 
