@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,7 +23,13 @@
 #include "kernel/route.h"
 #include "runtime/program.h"
 
-enum { READY_MS = 10000, LINE_MAX_BYTES = 512, ANSWER_MAX = 256, REFRESH_MS = 5000 };
+enum {
+    READY_MS = 10000,
+    LINE_MAX_BYTES = 512,
+    ANSWER_MAX = 256,
+    REFRESH_MS = 5000,
+    SEND_SECONDS = 5
+};
 
 /* The name servers of the host, as its resolv.conf has them. */
 static json_t *resolvers_read(void)
@@ -60,6 +67,8 @@ int net_helper_send(struct net *net, json_t *message, const int *fds, size_t fd_
     if (net->control_fd < 0)
         return -ENOTCONN;
     n = fds_send(net->control_fd, text, strlen(text), 0, fds, fd_count);
+    if (n < 0) /* dead, or it does not read: the thread sees its end and starts it again */
+        (void)kill(net->pid, SIGKILL);
     return n < 0 ? (int)n : 0;
 }
 
@@ -121,6 +130,7 @@ int net_helper_start(struct net *net, struct err *err)
 {
     cleanup_close int mine = -EBADF, its = -EBADF, program_fd = -EBADF;
     cleanup_free char *path = NULL;
+    const struct timeval timeout = { .tv_sec = SEND_SECONDS };
     int pair[2], bytes = 2 * CONTROL_MESSAGE_MAX;
     int r;
 
@@ -138,6 +148,7 @@ int net_helper_start(struct net *net, struct err *err)
     its = pair[1];
     /* A policy is one packet, which must fit the buffer. */
     (void)setsockopt(mine, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes));
+    (void)setsockopt(mine, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
     r = helper_exec(net, program_fd, its);
     if (r < 0)
         return err_sys(err, r, "start '%s'", path);

@@ -32,6 +32,8 @@ enum {
     BACKOFF_FIRST_MS = 20,
     BACKOFF_MAX_MS = 5000,
     STEADY_MS = 10000, /* a process that ran this long is started again at once */
+    ANSWER_MS = 10000, /* without an answer for so long holt-net is ended */
+    ANSWER_LOOK_MS = 1000,
 };
 
 /* --- guests --- */
@@ -142,6 +144,8 @@ static void job_await(struct net *net, struct net_job *job, uint64_t number)
 {
     struct net_job **slot = &net->waiting;
 
+    if (!*slot)
+        net->heard_ms = clock_ms();
     while (*slot)
         slot = &(*slot)->next;
     job->number = number;
@@ -300,6 +304,7 @@ static bool messages_receive(struct net *net, char *text)
             return true;
         if (n <= 0)
             return false;
+        net->heard_ms = clock_ms();
         if (json_parse_object(text, (size_t)n, &message, &ignored) == 0)
             message_handle(net, message);
     }
@@ -362,8 +367,10 @@ static void helper_restart(struct net *net)
 
 static int poll_timeout(const struct net *net)
 {
-    if (net->control_fd < 0 && net->guests)
+    if (net->control_fd < 0 && (net->guests || net->waiting))
         return clock_left_ms(net->restart_ms);
+    if (net->waiting)
+        return ANSWER_LOOK_MS;
     return net->guests ? IDLE_MS : -1;
 }
 
@@ -409,7 +416,9 @@ static void net_main(void *argument)
             (void)!read(net->wake_fd, &count, sizeof(count));
         if (net->control_fd >= 0 && polled[1].revents && !messages_receive(net, text))
             helper_lost(net);
-        if (net->control_fd < 0 && net->guests && clock_ms() >= net->restart_ms)
+        if (net->control_fd >= 0 && net->waiting && clock_ms() >= net->heard_ms + ANSWER_MS)
+            helper_lost(net);
+        if (net->control_fd < 0 && (net->guests || net->waiting) && clock_ms() >= net->restart_ms)
             helper_restart(net);
         jobs_run(net);
         net_helper_refresh(net);

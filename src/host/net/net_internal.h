@@ -81,6 +81,7 @@ struct net {
     uint64_t restart_ms; /* when to start it again; 0: now */
     uint64_t backoff_ms;
     uint64_t hello_ms;
+    uint64_t heard_ms; /* when it sent something, or was asked for an answer */
     uint64_t last_number;
 };
 

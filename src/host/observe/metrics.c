@@ -14,6 +14,7 @@
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
 #include "host/machine/pool.h"
+#include "host/net/net.h"
 #include "host/observe/event_ring.h"
 #include "host/observe/metrics_internal.h"
 #include "host/owner/owner.h"
@@ -201,6 +202,37 @@ static int write_tools(const struct host *host, struct buf *out)
 {
     return write_gauge(out, "holt_tools_running", "Tool calls in progress.",
                        metrics_tools_running(host->metrics));
+}
+
+static int write_network(const struct host *host, struct buf *out)
+{
+    struct net_counters counters;
+
+    net_count(host->net, &counters);
+    const struct {
+        const char *name, *help;
+        uint64_t value;
+    } rows[] = {
+        { "holt_network_connections_total", "Connections that sandboxes have made to others.",
+          counters.connections },
+        { "holt_network_denied_total", "Connections and names that a policy has refused.",
+          counters.denied },
+        { "holt_network_dial_failures_total", "Allowed connections whose host did not answer.",
+          counters.failed_dials },
+        { "holt_network_limited_total", "Connections and queries that a bound has refused.",
+          counters.limited },
+        { "holt_network_queries_total", "Queries to the resolver of sandboxes.", counters.queries },
+        { "holt_network_sent_bytes_total", "Bytes that sandboxes have sent.", counters.bytes_out },
+        { "holt_network_received_bytes_total", "Bytes that sandboxes have received.",
+          counters.bytes_in },
+        { "holt_network_restarts_total", "Restarts of holt-net after its end.", counters.restarts },
+    };
+    int r = write_gauge(out, "holt_network_connections", "Open connections of sandboxes.",
+                        counters.open);
+
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(rows); i++)
+        r = write_counter(out, rows[i].name, rows[i].help, rows[i].value);
+    return r;
 }
 
 static int write_pool(struct host *host, struct buf *out)
@@ -398,6 +430,8 @@ int host_metrics_write(struct host *host, struct buf *out)
         r = write_ends(host->metrics, out);
     if (r == 0)
         r = write_tools(host, out);
+    if (r == 0)
+        r = write_network(host, out);
     if (r == 0)
         r = write_pool(host, out);
     if (r == 0)

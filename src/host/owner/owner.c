@@ -14,6 +14,7 @@
 #include "host/core/host_internal.h"
 #include "host/owner/ceiling_registry.h"
 #include "host/owner/owner_internal.h"
+#include "host/sandbox/network.h"
 #include "host/sandbox/sandbox.h"
 #include "store/store.h"
 
@@ -127,7 +128,7 @@ int host_set_owner(struct host *host, const struct owner_change *change, struct 
     struct ceiling_row rows[CEILINGS];
     struct ceilings set;
     size_t count;
-    bool is_any;
+    bool is_any, has_network;
     int r = owner_check_name(change->owner, err);
 
     if (r < 0)
@@ -140,6 +141,7 @@ int host_set_owner(struct host *host, const struct owner_change *change, struct 
     if (count >= OWNERS_MAX)
         return err_set(err, ERR_EXHAUSTED, "limit of owners with ceilings reached (%d)",
                        OWNERS_MAX);
+    has_network = set.is_set[CEILING_NETWORK];
     is_any = change_apply(change, &set, rows, &count);
     r = registry_put_ceilings(host->registry, rows, count, err);
     if (r < 0)
@@ -148,6 +150,8 @@ int host_set_owner(struct host *host, const struct owner_change *change, struct 
     lock_take(&host->lock);
     owner_table_set(host->owners, change->owner, is_any ? &set : NULL);
     lock_release(&host->lock);
+    if (has_network || set.is_set[CEILING_NETWORK])
+        network_apply(host);
     return 0;
 }
 

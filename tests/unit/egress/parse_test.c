@@ -147,8 +147,7 @@ static void an_ambiguous_head_is_refused(void)
         "GET b.test HTTP/1.1\r\nHost: a.test\r\n\r\n",
         "\r\nGET / HTTP/1.1\r\nHost: a.test\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
-        "POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 1\r\nTransfer-Encoding: "
-        "chunked\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: +1\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: a.test\r\nA: \x01\r\n\r\n",
