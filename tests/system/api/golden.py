@@ -45,6 +45,8 @@ class Daemon:
         if not is_stream:
             return json.loads(response.read())
         messages = self.envelopes(response, 1)
+        while method.endswith("/Import") and messages and "progress" in messages[0]:
+            messages = self.envelopes(response, 1)  # a busy machine tells its progress before the error
         connection.close()
         return messages[0] if messages else {}
 
