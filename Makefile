@@ -262,6 +262,7 @@ console-shots: all ## take pictures of every page of the console at three widths
 	unshare --mount --propagation private tests/console/run tests/console/shots.mjs
 
 console-types: $(CONSOLE_PACKAGES)
+	@mkdir -p build
 	$(call step,TSC,console)flock build/console.lock node console/build.mjs --generate && \
 		console/node_modules/.bin/tsc --noEmit -p console
 
