@@ -685,6 +685,7 @@ struct holt_snapshot {
     const char *parent;
     int64_t created_ms;
     uint64_t space_used_bytes;
+    const char *note; /* what people call it; "": nothing */
 };
 
 struct holt_snapshot_list {
@@ -705,6 +706,10 @@ HOLT_API int holt_snapshot_list(struct holt *holt, const char *sandbox, int64_t 
                                 struct holt_snapshot_list **ret, struct holt_error *error);
 HOLT_API int holt_snapshot_remove(struct holt *holt, const char *sandbox, const char *snapshot,
                                   int64_t deadline, struct holt_error *error);
+
+/* Sets the note of a snapshot, at most 255 bytes; "" removes it. */
+HOLT_API int holt_snapshot_update(struct holt *holt, const char *sandbox, const char *snapshot,
+                                  const char *note, int64_t deadline, struct holt_error *error);
 
 /* Restores the files of a snapshot and ends all processes. Newer snapshots stay unless prunes_newer
  * is set. */

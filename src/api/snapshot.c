@@ -9,6 +9,7 @@
 #include "host/sandbox/sandbox.h"
 
 _Static_assert(MSG_CREATE_SNAPSHOT_REQUEST_NAME_MAX_BYTES <= SNAPSHOT_NAME_MAX, "names");
+_Static_assert(MSG_UPDATE_SNAPSHOT_REQUEST_NOTE_MAX_BYTES <= SNAPSHOT_NOTE_MAX, "notes");
 
 static int snapshot_reply(const struct call *call, const struct snapshot_info *info,
                           struct err *err)
@@ -67,6 +68,18 @@ int snapshot_service_remove(const struct call *call,
     int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
 
     return r < 0 ? r : sandbox_remove_snapshot(sandbox, request->snapshot, err);
+}
+
+int snapshot_service_update(const struct call *call,
+                            const struct msg_update_snapshot_request *request, struct err *err)
+{
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    struct snapshot_info info = { 0 };
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
+
+    if (r == 0)
+        r = sandbox_note_snapshot(sandbox, request->snapshot, request->note, &info, err);
+    return r < 0 ? r : snapshot_reply(call, &info, err);
 }
 
 int snapshot_service_list(const struct call *call, const struct msg_list_snapshots_request *request,

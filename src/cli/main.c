@@ -45,6 +45,7 @@ const struct command *const commands[] = {
     &command_snapshot,
     &command_snapshots,
     &command_snapshots_rm,
+    &command_snapshots_note,
     &command_rollback,
     &command_fork,
     &command_diff,

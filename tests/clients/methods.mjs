@@ -236,6 +236,7 @@ await claim("turns_are_rolled_back_and_compared", async () => {
   const { snapshots, base } = await holt.snapshot.list({ sandboxId });
   assert.deepEqual(snapshots.map((each) => each.name), ["turn-0001", "two"]);
   assert.equal(base, "turn-0001");
+  assert.equal((await holt.snapshot.update({ sandboxId, snapshot: "two", note: "a note" })).snapshot.note, "a note");
   await holt.snapshot.remove({ sandboxId, snapshot: "two" });
   const { sandbox: changed } = await holt.sandbox.update({ sandboxId, labels: { tier: "2" }, limits: { pids: 500 } });
   assert.deepEqual([changed.labels, changed.limits.pids], [{ team: "red", tier: "2" }, 500]);

@@ -113,6 +113,7 @@ struct msg_snapshot snapshot_message(const struct snapshot_info *info)
         .parent = info->parent,
         .created_at_ms = info->created_ms,
         .space_used = info->space_used,
+        .note = info->note,
     };
 }
 

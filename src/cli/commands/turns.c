@@ -88,6 +88,7 @@ static void row_add(struct table *cells, const void *options, const void *result
 {
     const struct holt_snapshot_list *list = result;
     const struct holt_snapshot *snapshot = list->items[row];
+    bool is_now = strcmp(snapshot->name, list->base) == 0;
     char age[CELL_SIZE], space[CELL_SIZE];
 
     format_age(age, snapshot->created_ms);
@@ -101,7 +102,8 @@ static void row_add(struct table *cells, const void *options, const void *result
     table_add(cells, "%s", *snapshot->parent ? snapshot->parent : "template");
     table_add(cells, "%s", age);
     table_add(cells, "%s", space);
-    table_add(cells, "%s", strcmp(snapshot->name, list->base) == 0 ? "<- now" : "");
+    table_add(cells, "%s%s%s", is_now ? "<- now" : "", is_now && *snapshot->note ? " " : "",
+              snapshot->note);
 }
 
 static int snapshots_print(const struct output_options *options,
@@ -178,6 +180,37 @@ const struct command command_snapshots_rm = {
     .summary = "Remove turns or snapshots of a sandbox",
     .options = &each_force_table,
     .run = snapshots_rm_run,
+};
+
+static const struct option_row note_rows[] = { OPTION_HELP };
+static const struct option_table note_table = { note_rows, ARRAY_SIZE(note_rows), NULL };
+
+static int snapshots_note_run(int argc, char **argv)
+{
+    static const struct operands operands = { 3, 3, "an ID, a SNAPSHOT and a TEXT" };
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct holt_error error;
+    int next, status;
+
+    if (!command_parse(&command_snapshots_note, NULL, argc, argv, &next, &status))
+        return status;
+    if (!command_has_operands(&command_snapshots_note, &operands, argc - next) ||
+        connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    if (holt_snapshot_update(connection.holt, argv[next], argv[next + 1], argv[next + 2],
+                             HOLT_NO_DEADLINE, &error) < 0)
+        return report_holt_error(&error);
+    return 0;
+}
+
+const struct command command_snapshots_note = {
+    .group = "Turns",
+    .name = "snapshots note",
+    .operands = "ID SNAPSHOT TEXT",
+    .summary = "Set the note of a turn or snapshot",
+    .example = "holt snapshots note work turn-0003 'tests pass'",
+    .options = &note_table,
+    .run = snapshots_note_run,
 };
 
 /* --- rollback --------------------------------------------------------------------------------- */

@@ -101,6 +101,7 @@ extern const struct command command_turn;
 extern const struct command command_snapshot;
 extern const struct command command_snapshots;
 extern const struct command command_snapshots_rm;
+extern const struct command command_snapshots_note;
 extern const struct command command_rollback;
 extern const struct command command_fork;
 extern const struct command command_diff;

@@ -16,6 +16,7 @@ static void snapshot_fill(void *result, struct holt_snapshot *snapshot,
         .parent = message->parent,
         .created_ms = (int64_t)message->created_at_ms,
         .space_used_bytes = message->space_used,
+        .note = message->note,
     };
 }
 
@@ -76,6 +77,19 @@ int holt_snapshot_remove(struct holt *holt, const char *sandbox, const char *sna
     const struct msg_remove_snapshot_request request = { .sandbox_id = sandbox,
                                                          .snapshot = snapshot };
     const struct client_call call = { &method_snapshot_service_remove, &request, false, deadline };
+
+    return client_call_void(holt, &call, error);
+}
+
+int holt_snapshot_update(struct holt *holt, const char *sandbox, const char *snapshot,
+                         const char *note, int64_t deadline, struct holt_error *error)
+{
+    const struct msg_update_snapshot_request request = {
+        .sandbox_id = sandbox,
+        .snapshot = snapshot,
+        .note = note,
+    };
+    const struct client_call call = { &method_snapshot_service_update, &request, false, deadline };
 
     return client_call_void(holt, &call, error);
 }

@@ -55,6 +55,7 @@ static const struct {
     [EVENT_TURN_COMPLETED] = { "turn.completed", "turn" },
     [EVENT_SNAPSHOT_CREATED] = { "snapshot.created", "snapshot" },
     [EVENT_SNAPSHOT_REMOVED] = { "snapshot.removed", "remove-snapshot" },
+    [EVENT_SNAPSHOT_UPDATED] = { "snapshot.updated", "update-snapshot" },
     [EVENT_SNAPSHOT_PRUNED] = { "snapshot.pruned", "prune" },
     [EVENT_TEMPLATE_IMPORTED] = { "template.imported", NULL },
     [EVENT_TEMPLATE_COMMITTED] = { "template.committed", "commit" },

@@ -56,6 +56,8 @@ static const char *const statement_texts[STATEMENTS] = {
                           " WHERE id = ?1 AND base = ?2"),
     [STATEMENT_REMOVE_SNAPSHOT] =
         "DELETE FROM snapshots WHERE sandbox = ?1 AND name = ?2 RETURNING parent",
+    [STATEMENT_NOTE_SNAPSHOT] =
+        "UPDATE snapshots SET note = ?3 WHERE sandbox = ?1 AND name = ?2 RETURNING 1",
     [STATEMENT_LIST_LABELS] = "SELECT key, value FROM labels WHERE sandbox = ?1 ORDER BY position",
     [STATEMENT_ADD_VOLUME] = "INSERT INTO volumes (id, owner, name, token) VALUES (?1, ?2, ?3, ?4)",
     [STATEMENT_REMOVE_VOLUME] = "DELETE FROM volumes WHERE id = ?1",

@@ -311,6 +311,37 @@ int registry_remove_snapshot(struct registry *registry, const char *id, const ch
     return r;
 }
 
+static int note_put(struct registry *registry, const char *id, const char *name, const char *note,
+                    struct err *err)
+{
+    cleanup_with(registry_reset) sqlite3_stmt *statement =
+        registry->statements[STATEMENT_NOTE_SNAPSHOT];
+    bool is_found = false;
+    int rc, r = bind_snapshot(registry, STATEMENT_NOTE_SNAPSHOT, id, name, err);
+
+    if (r < 0)
+        return r;
+    if (registry_bind_text(statement, 3, note) != SQLITE_OK)
+        return registry_explain(registry, "note a snapshot", err);
+    while ((rc = sqlite3_step(statement)) == SQLITE_ROW)
+        is_found = true;
+    if (rc != SQLITE_DONE)
+        return registry_explain(registry, "note a snapshot", err);
+    if (is_found)
+        return 0;
+    return err_refuse(err, CAUSE_SNAPSHOT_NOT_FOUND, "sandbox '%s' has no snapshot '%s'", id, name);
+}
+
+int registry_note_snapshot(struct registry *registry, const char *id, const char *name,
+                           const char *note, struct err *err)
+{
+    int r = registry_begin(registry, err);
+
+    if (r >= 0)
+        r = note_put(registry, id, name, note, err);
+    return registry_end(registry, r, err);
+}
+
 static int read_labels(struct registry *registry, struct sandbox_info *info, struct err *err)
 {
     cleanup_with(row_list_done) struct row_list list = { .item_size = sizeof(struct label) };

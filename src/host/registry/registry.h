@@ -78,6 +78,10 @@ int registry_put_snapshot(struct registry *registry, const struct sandbox_info *
 int registry_remove_snapshot(struct registry *registry, const char *id, const char *name,
                              char ret_parent[static SNAPSHOT_NAME_MAX + 1], struct err *err);
 
+/* Sets the note of a snapshot; ERR_NOT_FOUND (SnapshotNotFound) when there is none. */
+int registry_note_snapshot(struct registry *registry, const char *id, const char *name,
+                           const char *note, struct err *err);
+
 /* Lists all sandboxes, or the snapshots of one, in the order in which they were first recorded
  * (clocks can go back). The caller frees the arrays, and each sandbox_info with sandbox_info_done;
  * an empty array is NULL. */

@@ -30,6 +30,7 @@ enum registry_statement {
     STATEMENT_REPARENT,
     STATEMENT_REBASE,
     STATEMENT_REMOVE_SNAPSHOT,
+    STATEMENT_NOTE_SNAPSHOT,
     STATEMENT_LIST,
     STATEMENT_LIST_LABELS,
     STATEMENT_LIST_MOUNTS,
@@ -62,7 +63,7 @@ enum registry_statement {
     STATEMENTS
 };
 
-enum { REGISTRY_VERSION = 11 };
+enum { REGISTRY_VERSION = 12 };
 
 /* The SQL that leads from each version of the tables to the next. */
 extern const char *const registry_schema[REGISTRY_VERSION];

@@ -98,6 +98,7 @@ static const struct row_field session_fields[] = {
 static const struct row_field snapshot_fields[] = {
     SNAPSHOT(ROW_TEXT, name),   SNAPSHOT(ROW_KIND, kind),      SNAPSHOT(ROW_U32, turn),
     SNAPSHOT(ROW_TEXT, parent), SNAPSHOT(ROW_U64, created_ms), SNAPSHOT(ROW_U64, space_used),
+    SNAPSHOT(ROW_TEXT, note),
 };
 
 const struct row_layout row_sandbox = { "sandboxes", sandbox_fields, ARRAY_SIZE(sandbox_fields) };

@@ -186,7 +186,10 @@ static const char schema_11[] =
     " policy TEXT NOT NULL"
     ") STRICT, WITHOUT ROWID;";
 
+/* What people call a snapshot. */
+static const char schema_12[] = "ALTER TABLE snapshots ADD COLUMN note TEXT NOT NULL DEFAULT '';";
+
 const char *const registry_schema[REGISTRY_VERSION] = {
     schema_1, schema_2, schema_3, schema_4,  schema_5,  schema_6,
-    schema_7, schema_8, schema_9, schema_10, schema_11,
+    schema_7, schema_8, schema_9, schema_10, schema_11, schema_12,
 };

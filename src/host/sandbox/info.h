@@ -23,6 +23,7 @@ enum {
     SANDBOX_METADATA_MAX = 32 * 1024,
     SANDBOX_NETWORK_MAX = 63 * 1024,
     SANDBOX_MOUNTS_MAX = 8,
+    SNAPSHOT_NOTE_MAX = 255,
     MOUNT_PATH_MAX = 255,
 };
 
@@ -120,5 +121,6 @@ struct snapshot_info {
     uint32_t turn;                      /* number of a turn snapshot; else 0 */
     char parent[SNAPSHOT_NAME_MAX + 1]; /* the previous snapshot; "": the template */
     uint64_t created_ms;
-    uint64_t space_used; /* by the whole volume, when the snapshot was taken */
+    uint64_t space_used;              /* by the whole volume, when the snapshot was taken */
+    char note[SNAPSHOT_NOTE_MAX + 1]; /* what people call it; "": nothing */
 };

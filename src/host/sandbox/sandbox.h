@@ -230,6 +230,10 @@ int sandbox_rollback(struct sandbox *sandbox, const char *snapshot, bool wants_n
                      struct err *err);
 int sandbox_remove_snapshot(struct sandbox *sandbox, const char *snapshot, struct err *err);
 
+/* Sets what people call a snapshot, at most SNAPSHOT_NOTE_MAX bytes. */
+int sandbox_note_snapshot(struct sandbox *sandbox, const char *snapshot, const char *note,
+                          struct snapshot_info *ret, struct err *err);
+
 /* Lists the snapshots, oldest first; the caller frees *ret. */
 int sandbox_list_snapshots(struct sandbox *sandbox, struct snapshot_info **ret, size_t *ret_count,
                            struct err *err);

@@ -233,6 +233,25 @@ int sandbox_remove_snapshot(struct sandbox *sandbox, const char *snapshot, struc
     return r;
 }
 
+int sandbox_note_snapshot(struct sandbox *sandbox, const char *snapshot, const char *note,
+                          struct snapshot_info *ret, struct err *err)
+{
+    cleanup_free struct snapshot_info *list = NULL;
+    size_t count = 0;
+    int r = registry_note_snapshot(sandbox->host->registry, sandbox->info.id, snapshot, note, err);
+
+    if (r == 0)
+        r = sandbox_list_snapshots(sandbox, &list, &count, err);
+    if (r < 0)
+        return r;
+    sandbox_event(sandbox, EVENT_SNAPSHOT_UPDATED,
+                  json_pack("{s:s, s:s}", "snapshot", snapshot, "note", note));
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(list[i].name, snapshot) == 0)
+            *ret = list[i];
+    return 0;
+}
+
 int sandbox_list_snapshots(struct sandbox *sandbox, struct snapshot_info **ret, size_t *ret_count,
                            struct err *err)
 {

@@ -85,6 +85,7 @@ HOLT = {
     "SnapshotService/Create": [{**AT, "name": "new"}],
     "SnapshotService/Rollback": [{**AT, "snapshot": "{snapshot}"}],
     "SnapshotService/List": [AT],
+    "SnapshotService/Update": [{**AT, "snapshot": "{snapshot}", "note": "seen"}],
     "SnapshotService/Remove": [{**AT, "snapshot": "{snapshot}"}],
     "SnapshotService/Diff": [{**AT, "from": "{snapshot}"}, {**AT, "from": "template"}],
     "TemplateService/Import": [{"name": "new", "path": "/no/such/path"}],

@@ -558,8 +558,10 @@ static void use_history(const char *sandbox)
     CHECK(holt_diff(holt, sandbox, &diff, soon(), &error) == 0);
     CHECK(changes.count == 2 && changes.has_patch);
     CHECK(holt_rollback(holt, sandbox, "turn-0001", false, soon(), &error) == 0);
+    CHECK(holt_snapshot_update(holt, sandbox, "kept", "a note", soon(), &error) == 0);
     CHECK(holt_snapshot_list(holt, sandbox, soon(), &list, &error) == 0);
     CHECK(list->count == 2 && strcmp(list->base, "turn-0001") == 0);
+    CHECK(strcmp(list->items[0]->note, "") == 0 && strcmp(list->items[1]->note, "a note") == 0);
     holt_free(list);
     CHECK(holt_snapshot_remove(holt, sandbox, "kept", soon(), &error) == 0);
     CHECK(holt_rollback(holt, sandbox, "kept", false, soon(), &error) == -1);

@@ -197,6 +197,12 @@ static void a_snapshot_can_be_removed_and_taken_again(void)
 
     start_anew();
     put_snapshot(&info, &snapshot);
+    CHECK(registry_note_snapshot(registry, info.id, "before", "a note", &err) == 0, "%s", err.msg);
+    CHECK_TEXT(list_snapshots(info.id, &count)->note, "a note");
+    CHECK(registry_note_snapshot(registry, info.id, "other", "x", &err) < 0);
+    CHECK(err.kind == ERR_NOT_FOUND && err.cause == CAUSE_SNAPSHOT_NOT_FOUND);
+    CHECK(registry_note_snapshot(registry, "other", "before", "x", &err) < 0);
+    CHECK_TEXT(list_snapshots(info.id, &count)->note, "a note");
     CHECK(registry_remove_snapshot(registry, "other", "before", parent, &err) == 0);
     CHECK(registry_remove_snapshot(registry, info.id, "other", parent, &err) == 0);
     CHECK_TEXT(parent, "");
