@@ -181,8 +181,7 @@ HOLT_API void holt_input_close(struct holt_input *input);
 HOLT_API int holt_input_message(struct holt_input *input, const char *message, int64_t deadline,
                                 struct holt_error *error);
 
-/* Opens a call that takes a stream of messages and returns one. The deadline applies to the whole
- * call. */
+/* Opens a call that takes a stream of messages and returns one. The deadline is that of it all. */
 HOLT_API int holt_upload_open(struct holt *holt, const char *method, int64_t deadline,
                               struct holt_upload **ret, struct holt_error *error);
 
@@ -445,8 +444,7 @@ struct holt_result {
 HOLT_API int holt_exec(struct holt *holt, const char *sandbox, const struct holt_command *command,
                        int64_t deadline, struct holt_result **ret, struct holt_error *error);
 
-/* Runs a command in a throw-away sandbox. Of the options (may be NULL), only template, runtime and
- * limits are used. */
+/* Runs a command in a throw-away sandbox, with template, runtime, limits of options (or NULL). */
 HOLT_API int holt_run(struct holt *holt, const struct holt_sandbox_options *options,
                       const struct holt_command *command, int64_t deadline,
                       struct holt_result **ret, struct holt_error *error);
@@ -706,13 +704,11 @@ HOLT_API int holt_snapshot_list(struct holt *holt, const char *sandbox, int64_t 
                                 struct holt_snapshot_list **ret, struct holt_error *error);
 HOLT_API int holt_snapshot_remove(struct holt *holt, const char *sandbox, const char *snapshot,
                                   int64_t deadline, struct holt_error *error);
-
 /* Sets the note of a snapshot, at most 255 bytes; "" removes it. */
 HOLT_API int holt_snapshot_update(struct holt *holt, const char *sandbox, const char *snapshot,
                                   const char *note, int64_t deadline, struct holt_error *error);
 
-/* Restores the files of a snapshot and ends all processes. Newer snapshots stay unless prunes_newer
- * is set. */
+/* Restores the files of a snapshot and ends all processes. Removes newer ones if prunes_newer. */
 HOLT_API int holt_rollback(struct holt *holt, const char *sandbox, const char *snapshot,
                            bool prunes_newer, int64_t deadline, struct holt_error *error);
 
@@ -774,8 +770,7 @@ struct holt_template_list {
     const struct holt_template *const *items;
 };
 
-/* Receives the progress of an import. A nonzero return value cancels it, and the call fails with
- * "canceled". */
+/* Receives the progress of an import. A nonzero return value cancels it ("canceled"). */
 typedef int (*holt_import_fn)(void *context, uint64_t bytes, uint64_t files);
 
 /* Receives how much of the archive, or of the layers of an image, was read. The total grows when an
