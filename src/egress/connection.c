@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/xalloc.h"
 #include "egress/egress_internal.h"
+#include "egress/hello.h"
 
 enum {
     SILENCE_MS = 300,       /* after which the server may be the one that speaks first */
@@ -393,18 +394,25 @@ void connection_accept(struct guest *guest, int fd)
 /* --- time --- */
 
 /* Some protocols begin with the server. Where the policy allows any bytes, such a connection is
- * dialed; the client's first bytes are looked at all the same when they come. */
+ * dialed; the client's first bytes are looked at all the same when they come. A first word alone
+ * could become an HTTP request for another name, so it waits, unless the address is allowed
+ * whatever its name is. */
 static void silence_end(struct connection *connection)
 {
-    const struct asked asked = { .protocol = NET_TCP };
+    size_t len = connection->in.len;
+    const struct asked asked = { .protocol = NET_TCP, .is_nameless = len > 0 };
     struct net_verdict verdict;
 
-    if (connection->in.len > 0 || !guest_decide(connection->guest, &connection->destination,
-                                                connection->port, &asked, &verdict))
+    if ((len > 0 && (hello_is_tls(connection->in.data, len) ||
+                     http_head_is_http(connection->in.data, len) != 0)) ||
+        !guest_decide(connection->guest, &connection->destination, connection->port, &asked,
+                      &verdict))
         return;
     (void)snprintf(connection->rule, sizeof(connection->rule), "%s", verdict.text);
     connection->protocol = NET_TCP;
     connection->is_allowed = true;
+    connection->is_decided = connection->is_raw = len > 0;
+    connection->cleared = len;
     name_guess(connection);
     connection_dial(connection);
 }

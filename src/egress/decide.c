@@ -74,7 +74,7 @@ bool guest_decide(struct guest *guest, const struct net_address *address, uint16
         return name_decide(guest, &request, asked->name, ret);
     if (request_decide(guest, request, NULL, ret))
         return true;
-    if (asked->protocol != NET_TCP && asked->protocol != NET_UNKNOWN)
+    if (asked->is_nameless || (asked->protocol != NET_TCP && asked->protocol != NET_UNKNOWN))
         return false;
     if (!names_decide(guest, &request, &other))
         return false;

@@ -258,6 +258,7 @@ struct asked {
     enum net_protocol protocol;
     const char *method;
     const char *path;
+    bool is_nameless; /* the names of the address do not count either */
 };
 
 /* Decides a connection to an address by what is known of it. A name counts only for an address that

@@ -23,19 +23,27 @@ static bool is_token(char c)
            (c && strchr("!#$%&'*+-.^_`|~", c));
 }
 
-bool http_head_is_http(const void *data, size_t len)
+int http_head_is_http(const void *data, size_t len)
 {
-    const char *text = data;
+    static const char version[] = " HTTP/";
+    const char *text = data, *end;
     size_t i = 0;
 
     /* Servers skip empty lines in front of a request; the parser refuses them. */
     if (len > 0 && (text[0] == '\r' || text[0] == '\n'))
-        return true;
+        return 1;
     while (i < len && i <= HTTP_METHOD_MAX &&
            ((text[i] >= 'A' && text[i] <= 'Z') || (text[i] >= 'a' && text[i] <= 'z') ||
             text[i] == '-'))
         i++;
-    return i > 0 && i <= HTTP_METHOD_MAX && (i == len || text[i] == ' ' || text[i] == '\t');
+    if (i == len && i <= HTTP_METHOD_MAX)
+        return 0;
+    if (i == 0 || i > HTTP_METHOD_MAX || (text[i] != ' ' && text[i] != '\t'))
+        return -1;
+    end = memchr(text, '\n', len);
+    if (!end)
+        return len < HTTP_HEAD_MAX ? 0 : 1;
+    return memmem(text, (size_t)(end - text), version, sizeof(version) - 1) ? 1 : -1;
 }
 
 /* A line of the head, without CR LF. */

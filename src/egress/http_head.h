@@ -22,8 +22,9 @@ struct http_head {
     bool is_upgrade; /* asks for another protocol on this connection */
 };
 
-/* Returns whether the bytes may be the start of an HTTP/1 request. */
-bool http_head_is_http(const void *data, size_t len);
+/* Returns 1 if the bytes start with the first line of an HTTP request, 0 if they may be the start
+ * of one, -1 if they are not: other protocols begin with words and blanks as well (SMTP). */
+int http_head_is_http(const void *data, size_t len);
 
 /* Reads a head. Returns 1, 0 if more bytes are needed, or -EBADMSG. */
 int http_head_parse(const char *data, size_t len, struct http_head *ret);

@@ -170,7 +170,10 @@ int connection_inspect(struct connection *connection)
     }
     if (in->len == 0)
         return 0;
-    if (connection->is_decided || http_head_is_http(in->data, in->len))
+    r = connection->is_decided ? 1 : http_head_is_http(in->data, in->len);
+    if (r == 0)
+        return 0;
+    if (r > 0)
         return http_inspect(connection);
     if (hello_is_tls(in->data, in->len))
         return tls_inspect(connection);

@@ -130,6 +130,15 @@ static void a_head_tells_its_host(void)
     CHECK(parse("GET / HTTP/1.1\r\nHost: a", &head) == 0);
 }
 
+static void words_of_other_protocols_are_not_http(void)
+{
+    CHECK(http_head_is_http("GET / HTTP/1.1\r\n", 16) == 1 && http_head_is_http("GE", 2) == 0);
+    CHECK(http_head_is_http("get / HTTP/1.1\n", 15) == 1 && http_head_is_http("GET /a", 6) == 0);
+    CHECK(http_head_is_http("\r\nGET", 5) == 1 && http_head_is_http("", 0) == 0);
+    CHECK(http_head_is_http("EHLO a.test\r\n", 13) == -1 && http_head_is_http("PING\r\n", 6) == -1);
+    CHECK(http_head_is_http("SSH-2.0-x", 9) == -1 && http_head_is_http("\x16\3", 2) == -1);
+}
+
 static void an_ambiguous_head_is_refused(void)
 {
     static const char *const bad[] = {
@@ -280,6 +289,7 @@ int main(void)
     RUN(a_hello_may_have_no_name_or_a_hidden_one);
     RUN(a_hello_with_a_bad_name_is_refused);
     RUN(a_head_tells_its_host);
+    RUN(words_of_other_protocols_are_not_http);
     RUN(an_ambiguous_head_is_refused);
     RUN(the_end_of_a_body_is_found);
     RUN(a_query_is_read_and_written);
