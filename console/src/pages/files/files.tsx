@@ -50,6 +50,8 @@ function FilesOf({ id }: { id: string }) {
   const picker = useRef<HTMLInputElement>(null);
   const isOpening = useRef(false);
   const savedEtag = useRef("");
+  // The path that was opened last, which the address names.
+  const asked = useRef("");
   current.current = document;
 
   // isUnasked: somebody has written the file. What was typed meanwhile stays, and so does what this
@@ -88,6 +90,7 @@ function FilesOf({ id }: { id: string }) {
     if (!(await mayLeave())) return;
     dirty.current = false;
     setSelected({ path, type });
+    asked.current = path.text;
     if (path.raw.length === 0) setQuery({ path: path.text });
     await show(path);
   };
@@ -106,11 +109,6 @@ function FilesOf({ id }: { id: string }) {
 
   useEffect(() => {
     tree.start();
-    const wanted = query.peek().get("path");
-    if (wanted?.startsWith("/")) {
-      void tree.reveal(textPath(wanted));
-      void select(textPath(wanted), "file");
-    }
     const leave = (event: BeforeUnloadEvent) => dirty.current && event.preventDefault();
     addEventListener("beforeunload", leave);
     return () => {
@@ -119,6 +117,12 @@ function FilesOf({ id }: { id: string }) {
       if (current.current) closeDocument(current.current);
     };
   }, [tree]);
+  const wanted = query.value.get("path");
+  useEffect(() => {
+    if (!wanted?.startsWith("/") || wanted === asked.current) return;
+    void tree.reveal(textPath(wanted));
+    void select(textPath(wanted), "file");
+  }, [tree, wanted]);
   useEffect(() => {
     if (epoch.value > 0) void tree.refreshAll();
   }, [epoch.value]);
