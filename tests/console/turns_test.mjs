@@ -99,6 +99,16 @@ await claim("a_snapshot_gets_a_name_and_is_removed", async () => {
   await state("good-state").waitFor({ state: "detached" });
 });
 
+await claim("a_turn_gets_a_name_for_people", async () => {
+  await state("turn-0001").click();
+  await page.getByRole("button", { name: "Name", exact: true }).click();
+  await dialog.getByLabel("Name").fill("before the <b>change</b>");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await state("turn-0001").getByText("before the <b>change</b>").waitFor();
+  const { snapshots } = await daemon.call("SnapshotService/List", { sandboxId: "work" });
+  assert.equal(snapshots[0].note, "before the <b>change</b>");
+});
+
 await claim("three_forks_of_a_turn", async () => {
   await state("turn-0001").click();
   await page.getByRole("button", { name: "Fork" }).click();

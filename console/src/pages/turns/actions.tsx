@@ -192,3 +192,24 @@ export function SnapshotDialog({ sandbox, onClose }: Props) {
     </Dialog>
   );
 }
+
+// The name that people give to a snapshot; the one that commands use stays.
+export function NoteDialog({ sandbox, snapshot, onClose }: Props & { snapshot: Snapshot }) {
+  const [note, setNote] = useState(snapshot.note);
+  const problem = new TextEncoder().encode(note).length > 255 ? "At most 255 bytes." : plain(note) !== note ? "No control characters." : "";
+  const { error, isBusy, run } = useAction(async () => {
+    await client(SnapshotService).update({ sandboxId: sandbox.id, snapshot: snapshot.name, note });
+    toast(note ? `Named ${snapshot.name}` : `Removed the name of ${snapshot.name}`);
+    onClose();
+  });
+  return (
+    <Dialog title={`Name ${plain(snapshot.name)}`} onClose={onClose} onSubmit={run}
+      actions={<><Button onClick={onClose}>Cancel</Button><Button type="submit" kind="primary" disabled={isBusy || problem !== ""}>Save</Button></>}>
+      <Field label="Name" hint={`Shown beside ${plain(snapshot.name)}, which commands use; may be empty.`} error={problem || undefined}>
+        {(id, hint) => <input id={id} aria-describedby={hint} value={note} autofocus autocomplete="off"
+          onInput={(event) => setNote(event.currentTarget.value)} />}
+      </Field>
+      {error !== null && <Problem error={error} />}
+    </Dialog>
+  );
+}

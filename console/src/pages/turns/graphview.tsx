@@ -85,6 +85,7 @@ function Label({ node, isBase, growth }: { node: Node; isBase: boolean; growth: 
     <div class="state-label">
       <div class="row">
         <bdi class={`cut state-name ${snapshot ? "" : "special"}`}>{plain(stateName(node.name))}</bdi>
+        {snapshot?.note && <bdi class="cut state-note" title={plain(snapshot.note)}>{plain(snapshot.note)}</bdi>}
         {snapshot && snapshot.kind !== "turn" && <span class="chip">{plain(snapshot.kind)}</span>}
         {isBase && <span class="chip base" title="The current files are based on this state">base</span>}
       </div>

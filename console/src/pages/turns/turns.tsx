@@ -13,14 +13,14 @@ import { Button } from "../../ui/button";
 import { confirm } from "../../ui/confirm";
 import { Loading, Problem } from "../../ui/parts";
 import { toast } from "../../ui/toast";
-import { ForkDialog, RollbackDialog, SnapshotDialog } from "./actions";
+import { ForkDialog, NoteDialog, RollbackDialog, SnapshotDialog } from "./actions";
 import { readChanges, summaryOf, type Comparison, type Summary } from "./changes";
 import { DiffView } from "./diffview";
 import { now, stateName, template, type Node } from "./graph";
 import { GraphView } from "./graphview";
 import { Summaries } from "./summaries";
 
-type Ask = { kind: "rollback"; snapshot: Snapshot } | { kind: "fork"; from: string } | { kind: "snapshot" };
+type Ask = { kind: "rollback"; snapshot: Snapshot } | { kind: "fork"; from: string } | { kind: "snapshot" } | { kind: "note"; snapshot: Snapshot };
 
 // The current files as the older state, which only another sandbox can be compared with.
 const nowWord = "@";
@@ -118,6 +118,7 @@ function History({ sandbox, snapshots, base, onChange }: HistoryProps) {
             <span class="muted grow cut">{shown ? `${plain(shown.name)} · ${bytes(shown.spaceUsed)}` : plain(stateName(to))}</span>
             {shown && <Button size="small" icon="process" onClick={() => setAsk({ kind: "rollback", snapshot: shown })}>Roll back to it</Button>}
             {to !== template && <Button size="small" icon="fork" onClick={() => setAsk({ kind: "fork", from: to })}>Fork</Button>}
+            {shown && <Button size="small" onClick={() => setAsk({ kind: "note", snapshot: shown })}>Name</Button>}
             {shown && <Button size="small" kind="quiet" icon="trash" label={`Remove ${plain(shown.name)}`} onClick={() => remove(shown)} />}
           </div>
         )}
@@ -128,6 +129,10 @@ function History({ sandbox, snapshots, base, onChange }: HistoryProps) {
         void refresh();
       }} />}
       {ask?.kind === "fork" && <ForkDialog sandbox={sandbox} from={ask.from} onClose={() => setAsk(null)} />}
+      {ask?.kind === "note" && <NoteDialog sandbox={sandbox} snapshot={ask.snapshot} onClose={() => {
+        setAsk(null);
+        void refresh();
+      }} />}
       {ask?.kind === "snapshot" && <SnapshotDialog sandbox={sandbox} onClose={() => {
         setAsk(null);
         void refresh();
@@ -145,15 +150,17 @@ interface HeadProps {
   onRefresh: () => Promise<void>;
 }
 
-function States({ label, value, names, hasNow, onChange }: {
-  label: string; value: string; names: readonly string[]; hasNow: boolean; onChange: (name: string) => void;
+function States({ label, value, snapshots, hasNow, onChange }: {
+  label: string; value: string; snapshots: readonly Snapshot[]; hasNow: boolean; onChange: (name: string) => void;
 }) {
   return (
     <div class="compare-state">
       <span aria-hidden="true">{label}</span>
       <select aria-label={label} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
         {hasNow && <option value={now}>{stateName(now)}</option>}
-        {names.map((each) => <option key={each} value={each}>{plain(each)}</option>)}
+        {[...snapshots].reverse().map((each) => (
+          <option key={each.name} value={each.name}>{plain(each.note ? `${each.name}: ${each.note}` : each.name)}</option>
+        ))}
         <option value={template}>{stateName(template)}</option>
       </select>
     </div>
@@ -162,17 +169,16 @@ function States({ label, value, names, hasNow, onChange }: {
 
 // Which two states are compared. The newer one may be that of another sandbox of the same template.
 function Head({ sandbox, snapshots, from, to, other, onRefresh }: HeadProps) {
-  const names = [...snapshots].reverse().map((each) => each.name);
   const others = useResource(() => client(SandboxService).list({}), [sandbox.id]);
   const theirs = useResource(
     () => (other ? client(SnapshotService).list({ sandboxId: other }) : Promise.resolve(null)), [other]);
   const peers = (others.data?.sandboxes ?? []).filter((each) => each.id !== sandbox.id && each.template === sandbox.template).slice(0, 500);
-  const toNames = other ? [...(theirs.data?.snapshots ?? [])].reverse().map((each) => each.name) : names;
+  const targets = other ? theirs.data?.snapshots ?? [] : snapshots;
   return (
     <header class="compare">
-      <States label="From" value={from} names={names} hasNow={other !== ""} onChange={(name) => setQuery({ from: name || nowWord, to })} />
+      <States label="From" value={from} snapshots={snapshots} hasNow={other !== ""} onChange={(name) => setQuery({ from: name || nowWord, to })} />
       <span class="compare-arrow" aria-hidden="true">→</span>
-      <States label="To" value={to} names={toNames} hasNow onChange={(name) => setQuery({ to: name, from: from || nowWord })} />
+      <States label="To" value={to} snapshots={targets} hasNow onChange={(name) => setQuery({ to: name, from: from || nowWord })} />
       {peers.length > 0 && (
         <div class="compare-state">
           <span aria-hidden="true">of</span>
