@@ -30,6 +30,7 @@
 #define process_started_add test_process_started_add
 #define process_output_add test_process_output_add
 #define process_gap_add test_process_gap_add
+#define process_size_add test_process_size_add
 #define process_ended_add test_process_ended_add
 #define process_service_exec test_process_service_exec
 #define process_service_attach test_process_service_attach
