@@ -189,10 +189,11 @@ static int snapshots_note_run(int argc, char **argv)
 {
     static const struct operands operands = { 3, 3, "an ID, a SNAPSHOT and a TEXT" };
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct common_options options = { .wants_help = false };
     struct holt_error error;
     int next, status;
 
-    if (!command_parse(&command_snapshots_note, NULL, argc, argv, &next, &status))
+    if (!command_parse(&command_snapshots_note, &options, argc, argv, &next, &status))
         return status;
     if (!command_has_operands(&command_snapshots_note, &operands, argc - next) ||
         connection_open(&connection) < 0)
