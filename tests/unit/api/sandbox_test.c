@@ -84,7 +84,7 @@ void stub_sandbox_get_info(struct sandbox *sandbox, bool wants_space, struct san
     "\"maxSnapshots\":20,\"base\":\"turn-0007\"," space                                            \
     "\"expiresAt\":\"1970-01-02T00:00:00.000Z\",\"expireAction\":\"pause\","                       \
     "\"idleTimeoutMs\":\"600000\",\"idleAction\":\"kill\","                                        \
-    "\"lastActiveAt\":\"1970-01-02T01:00:00.000Z\",\"owner\":\"ann\"}"
+    "\"lastActiveAt\":\"1970-01-02T01:00:00.000Z\",\"owner\":\"ann\",\"network\":\"none\"}"
 
 static struct sandbox *sandbox_new(int number)
 {
