@@ -85,7 +85,7 @@ void stub_sandbox_get_info(struct sandbox *sandbox, bool wants_space, struct san
 int stub_sandbox_turn(struct sandbox *sandbox, struct snapshot_info *ret, struct err *err)
 {
     (void)sandbox, (void)err;
-    *ret = (struct snapshot_info){ "turn-0002", SNAPSHOT_TURN, 2, "turn-0001", 1000, 4096 };
+    *ret = (struct snapshot_info){ "turn-0002", SNAPSHOT_TURN, 2, "turn-0001", 1000, 4096, "" };
     return 0;
 }
 
