@@ -12,8 +12,8 @@ struct command_result {
     char stderr_text[COMMAND_STDERR_BYTES]; /* beginning of its stderr */
 };
 
-/* Runs args[0], a path or found in the system's directories, until it exits. Returns 0 whatever its status.
- * Appends its stdout to output (NULL: discards it). Returns -ENOENT if there is no such program;
- * -ETIMEDOUT, or -ENOBUFS if output is full, after killing it. */
+/* Runs args[0], a path or found in the system's directories, until it exits. Returns 0 whatever its
+ * status. Appends its stdout to output (NULL: discards it). Returns -ENOENT if there is no such
+ * program; -ETIMEDOUT, or -ENOBUFS if output is full, after killing it. */
 int command_run(const char *const args[], int timeout_ms, struct buf *output,
                 struct command_result *ret);
