@@ -48,9 +48,11 @@ world_start() {
 world_is_apart() { [ "$(readlink "/proc/$world_keeper/ns/net")" != "$(readlink /proc/self/ns/net)" ]; }
 in_world() { nsenter --net="/proc/$world_keeper/ns/net" "$@"; }
 
-world_stop() {
+world_stop() { # keeps the status, with which cleanup ends the test
+    local status=$?
     kill "$world_pid" "$world_keeper" 2>/dev/null
     wait "$world_pid" "$world_keeper" 2>/dev/null
+    return "$status"
 }
 trap 'world_stop; cleanup' EXIT
 
