@@ -20,6 +20,18 @@
 
 enum { RULES_MAX = 1000 };
 
+/* Clients use either spelling; what is stored has the first one. */
+static const struct spelling {
+    const char *name, *other;
+} spellings[] = {
+    { "allowOut", "allow_out" },
+    { "denyOut", "deny_out" },
+    { "allowPublicTraffic", "allow_public_traffic" },
+    { "maskRequestHost", "mask_request_host" },
+    { "httpsPorts", "https_ports" },
+    { "egressProxy", "egress_proxy" },
+};
+
 /* "10.0.0.1" or "10.0.0.0/8", of either family. */
 static bool is_range(const char *text)
 {
@@ -81,8 +93,14 @@ int e2b_network_check(const json_t *network, struct err *err)
     const json_t *allow = NULL, *deny = NULL, *ignored = NULL;
     const char *mask = NULL;
     bool is_public;
-    int r = json_get_array(network, "denyOut", &deny, err);
+    int r;
 
+    for (size_t i = 0; i < ARRAY_SIZE(spellings); i++)
+        if (json_object_get(network, spellings[i].name) &&
+            json_object_get(network, spellings[i].other))
+            return err_set(err, ERR_INVALID, "network has both %s and %s", spellings[i].name,
+                           spellings[i].other);
+    r = json_get_array(network, "denyOut", &deny, err);
     if (r == 0)
         r = json_get_array(network, "allowOut", &allow, err);
     if (r == 0)
@@ -94,6 +112,17 @@ int e2b_network_check(const json_t *network, struct err *err)
     if (r == 0)
         r = list_check(deny, "denyOut", false, err);
     return r == 0 ? list_check(allow, "allowOut", has_everything(deny), err) : r;
+}
+
+int e2b_network_internet(const json_t *body, bool *ret, struct err *err)
+{
+    bool by_name = true, by_other = true;
+    int r = json_get_bool(body, "allowInternetAccess", &by_name, err);
+
+    if (r == 0)
+        r = json_get_bool(body, "allow_internet_access", &by_other, err);
+    *ret = by_name && by_other;
+    return r;
 }
 
 /* Adds an entry of a list; E2B ignores the bits of a range behind its prefix. */
@@ -124,8 +153,8 @@ int e2b_network_layer(struct host *host, const char *owner, const json_t *networ
 {
     cleanup_with(net_layer_done) struct net_layer layer = { .source = NET_FROM_SANDBOX,
                                                             .allow_wins = true };
-    const json_t *allow = json_object_get(network, "allowOut");
-    const json_t *deny = json_object_get(network, "denyOut");
+    const json_t *allow = json_field(network, "allowOut");
+    const json_t *deny = json_field(network, "denyOut");
     bool is_closed = !wants_internet || has_everything(deny);
     int r = list_add(&layer, allow, false, err);
 
@@ -140,7 +169,7 @@ int e2b_network_layer(struct host *host, const char *owner, const json_t *networ
     if (layer.mode == NET_ALLOW &&
         (layer.allow.count == 0 || !network_may_have(host, owner, NET_ALLOW)))
         layer.mode = NET_NONE;
-    if (json_is_object(json_object_get(network, "egressProxy")))
+    if (json_field(network, "egressProxy"))
         layer.mode = NET_NONE;
     *ret = layer;
     layer = (struct net_layer){ 0 };
@@ -150,7 +179,20 @@ int e2b_network_layer(struct host *host, const char *owner, const json_t *networ
 json_t *e2b_network_copy(const json_t *network)
 {
     json_t *copy = network ? json_deep_copy(network) : json_object();
+    json_t *proxy;
 
-    (void)json_object_del(json_object_get(copy, "egressProxy"), "password");
+    for (size_t i = 0; i < ARRAY_SIZE(spellings); i++) {
+        json_t *value = json_object_get(copy, spellings[i].other);
+
+        if (!value)
+            continue;
+        (void)json_object_set(copy, spellings[i].name, value);
+        (void)json_object_del(copy, spellings[i].other);
+    }
+    proxy = json_field(copy, "egressProxy");
+    if (json_is_object(proxy))
+        (void)json_object_del(proxy, "password");
+    else if (proxy) /* a text may have a password in it; that there was one is kept */
+        (void)json_object_set_new(copy, "egressProxy", json_object());
     return copy;
 }

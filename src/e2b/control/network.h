@@ -11,6 +11,10 @@ struct net_layer;
 /* Checks a network configuration (NULL: none) as E2B does. */
 int e2b_network_check(const json_t *network, struct err *err);
 
+/* Reads whether a request wants the internet, under either spelling of the field; absent is as
+ * true. A wrong type is ERR_INVALID. */
+int e2b_network_internet(const json_t *body, bool *ret, struct err *err);
+
 /* Makes the layer of a sandbox of this configuration (NULL: none), which was checked. Without one a
  * sandbox has what E2B gives it, mode open; where the ceilings do not allow that, it has what they
  * allow. A proxy for outgoing connections is not supported: with one, nothing gets out. Fails with
@@ -18,5 +22,5 @@ int e2b_network_check(const json_t *network, struct err *err);
 int e2b_network_layer(struct host *host, const char *owner, const json_t *network,
                       bool wants_internet, struct net_layer *ret, struct err *err);
 
-/* Returns a copy without secrets, which is stored and shown. */
+/* Returns a copy without secrets and with one spelling of each field, which is stored and shown. */
 json_t *e2b_network_copy(const json_t *network);

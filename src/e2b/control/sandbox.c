@@ -325,22 +325,19 @@ static enum MHD_Result pause_answer(struct e2b_request *request)
 
 /* --- network ---------------------------------------------------------------------------------- */
 
-/* Absent is as true, as in a create. */
-static bool internet_of(const json_t *body)
-{
-    return !json_is_false(json_object_get(body, "allow_internet_access")) &&
-           !json_is_false(json_object_get(body, "allowInternetAccess"));
-}
-
 /* Settings for incoming traffic are not replaced. */
 static int network_in(json_t *metadata, const void *wanted, struct err *err)
 {
     static const char *const kept[] = { "allowPublicTraffic", "maskRequestHost", "httpsPorts" };
     const json_t *old = json_object_get(metadata, "network");
-    json_t *network = e2b_network_copy(wanted);
+    json_t *network;
+    bool wants_internet;
+    int r = e2b_network_internet(wanted, &wants_internet, err);
 
-    (void)err;
-    (void)json_object_set_new(metadata, "internet", json_boolean(internet_of(wanted)));
+    if (r < 0)
+        return r;
+    network = e2b_network_copy(wanted);
+    (void)json_object_set_new(metadata, "internet", json_boolean(wants_internet));
     for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
         json_t *value = json_object_get(old, kept[i]);
 
@@ -355,13 +352,16 @@ static enum MHD_Result set_network(struct e2b_request *request)
 {
     cleanup_with(net_layer_done) struct net_layer layer = { 0 };
     struct err err = { 0 };
+    bool wants_internet;
 
-    if (e2b_network_check(request->body, &err) < 0 || e2b_ref_find(request, &err) < 0)
+    if (e2b_network_check(request->body, &err) < 0 ||
+        e2b_network_internet(request->body, &wants_internet, &err) < 0 ||
+        e2b_ref_find(request, &err) < 0)
         return e2b_reply_err(request, &err);
     if (!e2b_is_active(request->sandbox))
         return not_running(request);
     if (e2b_network_layer(request->host, sandbox_owner(request->sandbox), request->body,
-                          internet_of(request->body), &layer, &err) < 0 ||
+                          wants_internet, &layer, &err) < 0 ||
         sandbox_network_set(request->sandbox, &layer, &err) < 0 ||
         metadata_take(request, network_in, request->body, &err) < 0)
         return e2b_reply_err(request, &err);

@@ -76,12 +76,12 @@ static int network_take(const json_t *body, bool is_secure, json_t *metadata, st
     int r = json_get_object(body, "network", &network, err);
 
     if (r == 0)
-        r = json_get_bool(body, "allow_internet_access", &wants_internet, err);
+        r = e2b_network_internet(body, &wants_internet, err);
     if (r == 0 && network)
         r = e2b_network_check(network, err);
     if (r < 0)
         return r;
-    is_public = !json_is_false(json_object_get(network, "allowPublicTraffic"));
+    is_public = !json_is_false(json_field(network, "allowPublicTraffic"));
     if (!is_public && !is_secure)
         return err_set(err, ERR_INVALID,
                        "allowPublicTraffic: false needs a sandbox that is secure");
@@ -137,7 +137,7 @@ int e2b_metadata_add_tokens(json_t *metadata, struct err *err)
     if (r < 0)
         return r;
     (void)json_object_set_new(metadata, "accessToken", json_string(token));
-    return json_is_false(json_object_get(network, "allowPublicTraffic"))
+    return json_is_false(json_field(network, "allowPublicTraffic"))
                ? e2b_metadata_add_traffic_token(metadata, err)
                : 0;
 }

@@ -460,6 +460,10 @@ def a_network_is_replaced_and_keeps_no_password():
     expect(204, "PUT", path + "/network", {"allowOut": ["192.0.2.1"]})
     equal({"allowOut": ["192.0.2.1"], "maskRequestHost": "x.test:${PORT}"}, detail(sandbox)["network"])
     expect(400, "PUT", path + "/network", {"denyOut": ["nowhere"]})
+    for field in ("allow_internet_access", "allowInternetAccess"):
+        expect(400, "PUT", path + "/network", {field: "false"})
+    expect(204, "PUT", path + "/network", {"deny_out": ["192.0.2.1"]})
+    equal({"denyOut": ["192.0.2.1"], "maskRequestHost": "x.test:${PORT}"}, detail(sandbox)["network"])
     expect(204, "PUT", path + "/network", {})
     equal({"maskRequestHost": "x.test:${PORT}"}, detail(sandbox)["network"])
     kill(sandbox)

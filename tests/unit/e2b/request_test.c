@@ -224,6 +224,9 @@ static void wishes_are_taken_or_refused(void)
         "{\"templateID\":\"t\",\"autoPauseMemory\":false}",
         "{\"templateID\":\"t\",\"network\":{\"denyOut\":[1]}}",
         "{\"templateID\":\"t\",\"network\":{\"denyOut\":[\"1.2.3.4/33\"]}}",
+        "{\"templateID\":\"t\",\"network\":{\"denyOut\":null,\"deny_out\":[\"1.2.3.4\"]}}",
+        "{\"templateID\":\"t\",\"allowInternetAccess\":0}",
+        "{\"templateID\":\"t\",\"allowInternetAccess\":true,\"allow_internet_access\":0}",
         "{\"templateID\":\"t\",\"volumeMounts\":[{\"name\":\"v\"}]}",
     };
     struct e2b_create wish = { 0 };
@@ -251,6 +254,28 @@ static void wishes_are_taken_or_refused(void)
         CHECK(create_parse(bad[i], false, &wish) < 0, "%s", bad[i]);
         e2b_create_done(&wish);
     }
+}
+
+static void either_spelling_of_a_network_counts(void)
+{
+    struct e2b_create wish = { 0 };
+    const json_t *network;
+
+    CHECK(create_parse("{\"templateID\":\"t\",\"network\":{\"allow_public_traffic\":false}}", true,
+                       &wish) < 0);
+    e2b_create_done(&wish);
+    CHECK(create_parse("{\"templateID\":\"t\",\"allowInternetAccess\":false,\"network\":{"
+                       "\"allow_public_traffic\":false,\"deny_out\":[\"0.0.0.0/0\"],"
+                       "\"egress_proxy\":\"socks5://u:hunter2@h\"}}",
+                       false, &wish) == 0);
+    network = json_object_get(wish.metadata, "network");
+    CHECK(json_object_get(wish.metadata, "trafficToken"));
+    CHECK(json_is_false(json_object_get(wish.metadata, "internet")));
+    CHECK(json_array_size(json_object_get(network, "denyOut")) == 1);
+    CHECK(json_is_object(json_object_get(network, "egressProxy")) &&
+          json_object_size(json_object_get(network, "egressProxy")) == 0);
+    CHECK(json_object_size(network) == 3);
+    e2b_create_done(&wish);
 }
 
 static void errors_have_the_statuses_that_clients_know(void)
@@ -340,6 +365,7 @@ int main(void)
     RUN(every_route_has_its_counter);
     RUN(paths_lead_to_their_handlers);
     RUN(wishes_are_taken_or_refused);
+    RUN(either_spelling_of_a_network_counts);
     RUN(errors_have_the_statuses_that_clients_know);
     RUN(a_shelf_is_changed_by_one_at_a_time);
     return 0;
