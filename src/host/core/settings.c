@@ -40,7 +40,7 @@ int settings_check(const struct config *config, struct err *err)
     if (config->tool_tokens == 0 || config->tool_tokens > TOOL_OUTPUT_TOKENS_MAX)
         return err_set(err, ERR_INVALID, "tool.output-tokens must be between 1 and %d",
                        TOOL_OUTPUT_TOKENS_MAX);
-    return 0;
+    return network_config_check(config, err);
 }
 
 /* Half of the machine's memory: one sandbox leaves as much to all others. */

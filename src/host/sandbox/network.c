@@ -21,6 +21,12 @@
 #include "host/sandbox/sandbox_internal.h"
 #include "net/policy.h"
 
+/* A word of capitals is the method of the rule that the next word has. */
+static bool is_method(const char *word)
+{
+    return word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")] == '\0';
+}
+
 int network_config_rules(const char *text, struct net_layer *layer, bool is_deny, struct err *err)
 {
     cleanup_with(net_layer_done) struct net_layer checked = { 0 };
@@ -31,24 +37,52 @@ int network_config_rules(const char *text, struct net_layer *layer, bool is_deny
     if (!layer)
         layer = &checked;
     for (char *word = strtok_r(copy, " \t", &rest); r == 0 && word;
-         word = strtok_r(NULL, " \t", &rest))
-        r = is_deny ? net_layer_deny(layer, word, err) : net_layer_allow(layer, word, err);
+         word = strtok_r(NULL, " \t", &rest)) {
+        cleanup_free char *rule = NULL;
+
+        if (is_method(word)) {
+            const char *target = strtok_r(NULL, " \t", &rest);
+
+            if (!target)
+                return err_set(err, ERR_INVALID, "no URL follows the method '%.40s'", word);
+            rule = xasprintf("%s %s", word, target);
+        }
+        r = is_deny ? net_layer_deny(layer, rule ? rule : word, err)
+                    : net_layer_allow(layer, rule ? rule : word, err);
+    }
     return r;
+}
+
+int network_config_check(const struct config *config, struct err *err)
+{
+    cleanup_with(net_layer_done) struct net_layer layer = { 0 };
+
+    if (network_config_rules(config->net_allow, &layer, false, err) < 0)
+        return err_wrap(err, "net.allow");
+    if (network_config_rules(config->net_deny, &layer, true, err) < 0)
+        return err_wrap(err, "net.deny");
+    return 0;
 }
 
 void network_configure(struct host *host, const struct config *config)
 {
     struct net_layer *layer = xcalloc(1, sizeof(*layer)), *old;
-    struct err ignored;
+    struct err err = { 0 };
+    int r = 0;
 
     layer->source = NET_FROM_CONFIG;
     if (strcmp(config->net_mode, net_mode_name(NET_ANY)) == 0)
         layer->mode = NET_ANY;
     else
-        (void)net_mode_parse(config->net_mode, &layer->mode, &ignored);
-    /* Both were checked when the file was read. */
-    (void)network_config_rules(config->net_allow, layer, false, &ignored);
-    (void)network_config_rules(config->net_deny, layer, true, &ignored);
+        r = net_mode_parse(config->net_mode, &layer->mode, &err);
+    if (r == 0)
+        r = network_config_rules(config->net_allow, layer, false, &err);
+    if (r == 0)
+        r = network_config_rules(config->net_deny, layer, true, &err);
+    if (r < 0) { /* all of it was checked before; a part of the rules could allow too much */
+        log_error("network: sandboxes have no network: %s", err.msg);
+        layer->mode = NET_NONE;
+    }
     lock_take(&host->lock);
     old = host->net_config;
     host->net_config = layer;

@@ -16,10 +16,14 @@ struct machine;
 struct sandbox;
 
 /* Adds the rules in a text of holt.conf, which are separated by blanks, to a layer (NULL: only
- * checks them). Fails with ERR_INVALID. */
+ * checks them). A word of capitals is the method of the rule behind it. Fails with ERR_INVALID, and
+ * with ERR_EXHAUSTED beyond the limits of a layer. */
 int network_config_rules(const char *text, struct net_layer *layer, bool is_deny, struct err *err);
 
-/* Takes the policy of holt.conf over. */
+/* Checks that both lists of holt.conf fit in one layer. */
+int network_config_check(const struct config *config, struct err *err);
+
+/* Takes the policy of holt.conf over; mode none if it was not checked and has an error. */
 void network_configure(struct host *host, const struct config *config);
 
 /* Frees the policy of holt.conf. */

@@ -6,6 +6,8 @@
 #include "base/err.h"
 #include "check.h"
 #include "host/core/config.h"
+#include "host/core/settings.h"
+#include "host/sandbox/network.h"
 
 static char file_path[] = "/tmp/holt-config-test-XXXXXX";
 
@@ -117,6 +119,44 @@ static void a_bad_line_is_named_with_file_and_line(void)
     refuse("[pool\n", ":1:", "[section]");
     refuse("run = \"/tmp/x\n", ":1:", "closing quote");
     refuse("[pool]\npool.size = 1\n", ":2:", "unknown key 'pool.pool.size'");
+}
+
+static void a_method_belongs_to_the_rule_behind_it(void)
+{
+    cleanup_with(net_layer_done) struct net_layer layer = { 0 };
+    struct err err = { 0 };
+
+    CHECK(network_config_rules("a.test GET  http://h.test/x\tb.test", &layer, false, &err) == 0,
+          "(%s)", err.msg);
+    CHECK(layer.allow.count == 3);
+    CHECK_TEXT(layer.allow.items[1].method, "GET");
+    CHECK_TEXT(layer.allow.items[1].name, "h.test");
+    CHECK_TEXT(layer.allow.items[2].name, "b.test");
+    refuse("net.allow = a.test GET\n", ":1", "no URL follows the method 'GET'");
+}
+
+/* Each list has room in a layer, but both together have not. */
+static void both_lists_of_rules_share_a_limit(void)
+{
+    cleanup_with(config_done) struct config config = { 0 };
+    char rule[64];
+    struct buf text = BUF_INIT(1 << 20);
+    struct err err = { 0 };
+
+    load("", &config);
+    CHECK(settings_check(&config, &err) == 0, "(%s)", err.msg);
+    for (unsigned i = 0; i < NET_LAYER_BYTES_MAX * 3 / 4 / 32; i++) {
+        (void)snprintf(rule, sizeof(rule), "name-%03u-0123456789.example.test ", i);
+        CHECK(buf_add_str(&text, rule) == 0);
+    }
+    free(config.net_allow);
+    config.net_allow = strdup(text.data);
+    CHECK(settings_check(&config, &err) == 0, "(%s)", err.msg);
+    free(config.net_deny);
+    config.net_deny = strdup(text.data);
+    CHECK(settings_check(&config, &err) < 0);
+    CHECK(strstr(err.msg, "net.deny") && strstr(err.msg, "bytes together"), "(%s)", err.msg);
+    buf_done(&text);
 }
 
 static void a_missing_file_is_an_error_only_when_named(void)
@@ -232,6 +272,8 @@ static void all(void)
     RUN(a_file_sets_keys);
     RUN(no_limit_and_a_limit_that_depends_on_the_machine_differ);
     RUN(a_bad_line_is_named_with_file_and_line);
+    RUN(a_method_belongs_to_the_rule_behind_it);
+    RUN(both_lists_of_rules_share_a_limit);
     RUN(a_missing_file_is_an_error_only_when_named);
     RUN(environment_overrides_the_file_and_flags_override_both);
     RUN(a_bad_variable_is_named);
