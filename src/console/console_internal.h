@@ -31,6 +31,7 @@ enum {
 struct ticket {
     unsigned char hash[TICKET_HASH_BYTES];
     char session[SESSION_ID_LEN + 1];
+    char owner[OWNER_NAME_MAX + 1];
     char *sandbox; /* NULL: the place is free */
     char *path;
     uint64_t until_ms; /* clock_ms */

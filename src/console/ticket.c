@@ -19,6 +19,7 @@
 #include "console/console_internal.h"
 #include "host/sandbox/sandbox.h"
 #include "http/exchange.h"
+#include "http/limits.h"
 #include "http/reply.h"
 #include "http/session.h"
 
@@ -42,25 +43,37 @@ void console_tickets_done(struct console *console)
         ticket_clear(&console->tickets[i]);
 }
 
-/* Returns a place for a ticket: a free one, or that of the session's own oldest ticket; NULL: other
- * sessions have them all. Needs the lock. */
-static struct ticket *ticket_place(struct console *console, const char *session)
+/* Returns the ticket that ends first; one may be NULL. */
+static struct ticket *ticket_older(struct ticket *one, struct ticket *other)
+{
+    return one && one->until_ms <= other->until_ms ? one : other;
+}
+
+/* Returns a place for a ticket: a free one, or that of the oldest ticket of a session or an owner
+ * that has its share; NULL: others have them all. Needs the lock. */
+static struct ticket *ticket_place(struct console *console, const struct caller *caller)
 {
     uint64_t now = clock_ms();
-    struct ticket *place = NULL, *oldest = NULL;
-    size_t own = 0;
+    struct ticket *place = NULL, *of_session = NULL, *of_owner = NULL;
+    size_t own = 0, owned = 0;
 
     for (size_t i = 0; i < TICKETS_MAX; i++) {
         struct ticket *ticket = &console->tickets[i];
 
         if (!ticket->sandbox || ticket->until_ms <= now) {
             place = ticket;
-        } else if (strcmp(ticket->session, session) == 0) {
-            own++;
-            oldest = !oldest || ticket->until_ms < oldest->until_ms ? ticket : oldest;
+        } else if (strcmp(ticket->owner, caller->owner) == 0) {
+            owned++;
+            of_owner = ticket_older(of_owner, ticket);
+            if (strcmp(ticket->session, caller->session) == 0) {
+                own++;
+                of_session = ticket_older(of_session, ticket);
+            }
         }
     }
-    return own < TICKETS_OF_SESSION_MAX ? place : oldest;
+    if (own >= TICKETS_OF_SESSION_MAX)
+        return of_session;
+    return owned >= owner_share(caller->owner, TICKETS_MAX) ? of_owner : place;
 }
 
 static int ticket_create(struct console *console, const struct exchange *exchange,
@@ -73,7 +86,7 @@ static int ticket_create(struct console *console, const struct exchange *exchang
     if (r < 0)
         return err_sys(err, r, "get random bytes");
     lock_scope(&console->lock);
-    ticket = ticket_place(console, exchange->caller.session);
+    ticket = ticket_place(console, &exchange->caller);
     if (!ticket)
         return err_set(err, ERR_EXHAUSTED, "too many downloads wait for their begin");
     ticket_clear(ticket);
@@ -81,6 +94,7 @@ static int ticket_create(struct console *console, const struct exchange *exchang
     ticket->path = xstrdup(path);
     ticket->until_ms = clock_after_ms(TICKET_MS);
     (void)snprintf(ticket->session, sizeof(ticket->session), "%s", exchange->caller.session);
+    (void)snprintf(ticket->owner, sizeof(ticket->owner), "%s", exchange->caller.owner);
     (void)SHA256((const unsigned char *)ret, strlen(ret), ticket->hash);
     return 0;
 }
@@ -174,6 +188,7 @@ enum MHD_Result console_download(struct console *console, struct exchange *excha
         !ticket_take(console, exchange->path + strlen(CONSOLE_DOWNLOAD), exchange->caller.session,
                      &ticket))
         return console_refuse(exchange, &refuse_ticket);
+    client_connection_set_token(exchange->client, credential_of(&exchange->caller));
     spec.sandbox = ticket.sandbox;
     spec.path = ticket.path;
     return download_answer(exchange, &spec);

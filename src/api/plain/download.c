@@ -25,7 +25,7 @@ enum {
 struct download {
     struct sandbox *sandbox;
     struct file_call *files;
-    struct client_connection *client;
+    const struct exchange *exchange;
     struct tar_writer *tar; /* NULL: a file */
     struct buf archive;     /* of a directory: what was not sent yet */
     const char *data;       /* of a file: the same */
@@ -77,13 +77,17 @@ static int download_next(struct download *download, struct err *err)
     return 0;
 }
 
-/* A file that has become shorter than was announced ends as a broken connection. */
+/* A file that has become shorter than was announced, and a download whose token or session was
+ * revoked, end as a broken connection. */
 static ssize_t download_read(void *context, uint64_t position, char *data, size_t size)
 {
     struct download *download = context;
+    const struct exchange *exchange = download->exchange;
     struct err ignored;
     size_t len;
 
+    if (exchange_is_stopped(exchange, &ignored))
+        return MHD_CONTENT_READER_END_WITH_ERROR;
     while (download->len == 0) {
         if (download->is_over)
             return MHD_CONTENT_READER_END_OF_STREAM;
@@ -91,7 +95,7 @@ static ssize_t download_read(void *context, uint64_t position, char *data, size_
             return MHD_CONTENT_READER_END_WITH_ERROR;
     }
     /* Workers are few: a client that does not read must not keep one. */
-    client_connection_allow(download->client, CONNECTION_IDLE_MS);
+    client_connection_allow(exchange->client, CONNECTION_IDLE_MS);
     len = download->len < size ? download->len : size;
     memcpy(data, download->data, len);
     download->data += len;
@@ -226,7 +230,7 @@ enum MHD_Result download_answer(struct exchange *exchange, const struct download
     cleanup_with(download_free_slot) struct download *download = xcalloc(1, sizeof(*download));
     struct err err = { 0 };
 
-    download->client = exchange->client;
+    download->exchange = exchange;
     client_connection_allow(exchange->client, CONNECTION_IDLE_MS);
     if (download_begin(download, exchange, spec, &err) < 0)
         return plain_fail(exchange, &err, 0, spec->headers_add);

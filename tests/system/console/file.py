@@ -269,6 +269,32 @@ def a_ticket_takes_a_name_of_bytes():
         assert browser.post("/console/ticket", {"sandbox": BOX, "rawPath": wrong}).status in (400, 429), wrong
 
 
+def ends_early(path, headers, end):
+    """Whether a download ends before its time when `end` is called after its first bytes."""
+    connection = http.client.HTTPConnection("127.0.0.1", port())
+    connection.request("GET", path, headers=headers)
+    response = connection.getresponse()
+    assert response.status == 200, response.read()
+    size = int(response.headers["Content-Length"]) - len(response.read(1024))
+    end()
+    try:
+        while piece := response.read(1 << 16):
+            size -= len(piece)
+    except (http.client.IncompleteRead, ConnectionError):
+        return True
+    return size > 0
+
+
+def a_download_ends_with_its_token_or_session():
+    run("head -c 200000000 /dev/zero >/workspace/long")
+    made = api("TokenService/Create", {"owner": "root", "role": "user"}).json()
+    assert ends_early(url("/workspace/long"), token(made["secret"]),
+                      lambda: api("TokenService/Remove", {"id": made["token"]["id"]}))
+    browser = Browser()
+    where = ticket(browser, "/workspace/long")
+    assert ends_early(where, {"Cookie": browser.cookie}, lambda: browser.post("/console/logout"))
+
+
 def many_tickets_are_bounded():
     """A session's oldest tickets make room for its new ones, and never those of another."""
     browser, other = Browser(), Browser()
