@@ -22,7 +22,20 @@ struct inner_address {
     struct caller caller;
 };
 
+enum { SHARES = 256 };
+
 static atomic_uint connections;
+static atomic_uint shares[SHARES]; /* of owners; two that have the same place share it */
+
+/* Returns the counter for the connections of an owner. */
+static atomic_uint *share_of(const char *owner)
+{
+    unsigned hash = 5381;
+
+    for (; *owner; owner++)
+        hash = hash * 33 + (unsigned char)*owner;
+    return &shares[hash % SHARES];
+}
 
 static const struct sockaddr *address_of(struct MHD_Connection *connection)
 {
@@ -63,20 +76,29 @@ static void client_address_copy(struct MHD_Connection *connection, struct sockad
         memcpy(ret, client, sizeof(struct sockaddr_in));
 }
 
-static bool connection_reserve(unsigned max)
+static void connection_release(const char *owner)
 {
-    if (atomic_fetch_add(&connections, 1) < max)
-        return true;
     atomic_fetch_sub(&connections, 1);
+    atomic_fetch_sub(share_of(owner), 1);
+}
+
+static bool connection_reserve(const char *owner, unsigned max)
+{
+    bool has_room = atomic_fetch_add(&connections, 1) < max;
+    bool has_share = atomic_fetch_add(share_of(owner), 1) < owner_share(owner, max);
+
+    if (has_room && has_share)
+        return true;
+    connection_release(owner);
     return false;
 }
 
-void inner_close(int fd)
+void inner_close(int fd, const struct caller *caller)
 {
     if (fd < 0)
         return;
     (void)fd_close(fd);
-    atomic_fetch_sub(&connections, 1);
+    connection_release(caller->owner);
 }
 
 static int pair_connect(struct MHD_Daemon *daemon, const struct inner_address *address, int *ret_fd,
@@ -103,12 +125,11 @@ int inner_connect(const struct exchange *exchange, const struct caller *caller, 
         MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_DAEMON)->daemon;
     int r;
 
-    if (!connection_reserve(exchange->listener->inner_max))
-        return err_set(err, ERR_EXHAUSTED, "connection limit reached (%u channels)",
-                       exchange->listener->inner_max);
+    if (!connection_reserve(caller->owner, exchange->listener->inner_max))
+        return err_set(err, ERR_EXHAUSTED, "too many channels of all streams are in use");
     client_address_copy(exchange->connection, &address.client);
     r = pair_connect(daemon, &address, ret_fd, err);
     if (r < 0)
-        atomic_fetch_sub(&connections, 1);
+        connection_release(caller->owner);
     return r;
 }

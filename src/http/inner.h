@@ -13,12 +13,13 @@ struct sockaddr;
 
 /* Connects to the server of the exchange on behalf of the caller, which needs no token there. The
  * descriptor does not block; inner_close closes it. The connection counts as one of the client of
- * the exchange, and half of all connections may be inner ones. */
+ * the exchange. Half of all connections may be inner ones, and each owner but root may have half of
+ * those. */
 int inner_connect(const struct exchange *exchange, const struct caller *caller, int *ret_fd,
                   struct err *err);
 
-/* Closes a connection of inner_connect. A negative fd is none. */
-void inner_close(int fd);
+/* Closes a connection that inner_connect made for the caller. A negative fd is none. */
+void inner_close(int fd, const struct caller *caller);
 
 /* Returns the caller of an inner connection, which lives as long as it; NULL for one of a client.
  */

@@ -36,6 +36,7 @@ enum {
     SILENT_MS = 150 * 1000,     /* and is given up after so long, or when it reads nothing */
     END_MS = 5 * 1000,          /* for the last frames */
     MESSAGES_MAX = 1024,        /* that wait for the client, before it is not heard any more */
+    FRAGMENTS_MAX = 1024,       /* of one message */
     TURN_BYTES = 256 * 1024,    /* of the client, before the channels have their turn */
 };
 
@@ -53,6 +54,7 @@ struct mux {
     uint64_t heard_ms; /* when the client last sent something, or took something of a long queue */
     uint64_t deadline_ms; /* of the session's frame, or of the end; CLOCK_NEVER: none */
     bool is_asked;        /* a ping is under way */
+    unsigned fragments;   /* of the message that arrives, after the first */
 
     struct mux_channel *channels[MUX_CHANNELS_MAX];
     size_t count;
@@ -108,9 +110,9 @@ static void mux_close(struct mux *mux, uint16_t status, const char *reason)
 
 /* --- channels --------------------------------------------------------------------------------- */
 
-static void channel_free(struct mux_channel *channel)
+static void channel_free(const struct mux *mux, struct mux_channel *channel)
 {
-    inner_close(channel->fd);
+    inner_close(channel->fd, &mux->exchange->caller);
     mux_channel_done(channel);
     free(channel);
 }
@@ -130,7 +132,7 @@ static void channels_remove_ended(struct mux *mux)
 
     for (size_t i = 0; i < mux->count; i++) {
         if (mux->channels[i]->is_over)
-            channel_free(mux->channels[i]);
+            channel_free(mux, mux->channels[i]);
         else
             mux->channels[kept++] = mux->channels[i];
     }
@@ -190,7 +192,7 @@ static int channel_open(struct mux *mux, const struct mux_frame *frame)
         return 0;
     }
     r = mux_channel_fail(channel, &sink, &err);
-    channel_free(channel);
+    channel_free(mux, channel);
     return r;
 }
 
@@ -498,11 +500,26 @@ static void mux_loop(struct mux *mux)
     }
 }
 
+/* The library allocates memory for each fragment, whatever its length. */
+static void on_frame(wslay_event_context_ptr context,
+                     const struct wslay_event_on_frame_recv_start_arg *frame, void *user)
+{
+    struct mux *mux = user;
+
+    (void)context;
+    if (wslay_is_ctrl_frame(frame->opcode))
+        return;
+    mux->fragments = frame->opcode == WSLAY_CONTINUATION_FRAME ? mux->fragments + 1 : 0;
+    if (mux->fragments > FRAGMENTS_MAX)
+        mux_close(mux, WSLAY_CODE_MESSAGE_TOO_BIG, "the message has too many fragments");
+}
+
 static int websocket_init(struct mux *mux)
 {
     static const struct wslay_event_callbacks callbacks = {
         .recv_callback = on_receive,
         .send_callback = on_send,
+        .on_frame_recv_start_callback = on_frame,
         .on_msg_recv_callback = on_message,
     };
 
@@ -532,7 +549,7 @@ void mux_run(struct exchange *exchange, const struct raw_client *client)
     upgraded_add(exchange->listener->upgraded, &mux.connection);
     mux_loop(&mux);
     for (size_t i = 0; i < mux.count; i++)
-        channel_free(mux.channels[i]);
+        channel_free(&mux, mux.channels[i]);
     if (!mux.is_gone)
         raw_hang_up(client->fd);
     upgraded_remove(exchange->listener->upgraded, &mux.connection);
