@@ -115,10 +115,10 @@ static enum MHD_Result console_begin(struct exchange *exchange)
         exchange_check_origin(exchange, exchange_header(exchange, MHD_HTTP_HEADER_HOST), false);
     if (!request->refusal && !console->sessions)
         request->refusal = &refuse_page;
-    if (request->refusal || !is_below_console(exchange->path))
-        return MHD_YES;
-    request->route = route_find(exchange);
-    request->refusal = request->route ? route_check(exchange, request->route) : &refuse_page;
+    if (!request->refusal && is_below_console(exchange->path)) {
+        request->route = route_find(exchange);
+        request->refusal = request->route ? route_check(exchange, request->route) : &refuse_page;
+    }
     exchange->is_unauthenticated = exchange->caller.role == ROLE_NONE && request->refusal;
     return MHD_YES;
 }
@@ -175,6 +175,18 @@ static int sessions_load(struct console *console, struct err *err)
     return r;
 }
 
+/* Without the console its sessions are worth nothing, also when it is back. */
+static int sessions_forget(struct host *host, struct err *err)
+{
+    cleanup_free struct session_row *rows = NULL;
+    size_t count = 0;
+    int r = host_list_sessions(host, &rows, &count, err);
+
+    for (size_t i = 0; r >= 0 && i < count; i++)
+        r = host_remove_session(host, rows[i].id, err);
+    return r;
+}
+
 int console_open(const struct console_options *options, struct console **ret, struct err *err)
 {
     const struct session_storage storage = { storage_put, storage_remove, options->host };
@@ -188,6 +200,8 @@ int console_open(const struct console_options *options, struct console **ret, st
     if (options->is_on) {
         console->sessions = session_store_new(options->tokens, &storage, &rules);
         r = sessions_load(console, err);
+    } else {
+        r = sessions_forget(options->host, err);
     }
     if (r < 0) {
         console_close(console);

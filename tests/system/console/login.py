@@ -271,6 +271,10 @@ def a_console_that_is_off_does_not_exist():
     assert kept.call("SandboxService/List").status == 401
 
 
+def sessions_do_not_come_back_with_the_console():
+    assert Browser.load("kept").call("SandboxService/List").status == 401
+
+
 def over_tls_the_cookie_is_bound_to_the_host():
     context = ssl.create_default_context(cafile=os.environ["tmp"] + "/tls.crt")
     cookies = {}
