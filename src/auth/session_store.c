@@ -313,24 +313,27 @@ int session_store_remove(struct session_store *store, const struct caller *calle
 
 /* --- creating --------------------------------------------------------------------------------- */
 
-/* Ends the sessions that are no longer valid, and the oldest of an owner that has too many. */
-static int room_make(struct session_store *store, const char *owner, struct err *err)
+/* Ends the sessions that are no longer valid, and one of an owner that has too many: the oldest of
+ * the same token, so that a token with few rights does not end the sessions of others. */
+static int room_make(struct session_store *store, const struct caller *caller, struct err *err)
 {
     size_t all_count = 0, own = 0;
     cleanup_free struct session_data *all = sessions_copy(store, &all_count);
-    const char *oldest = NULL;
+    const char *oldest = NULL, *oldest_of_token = NULL;
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < all_count; i++) {
         if (!data_is_valid(store, &all[i])) {
             r = session_end(store, all[i].info.id, err);
-        } else if (strcmp(all[i].info.login.caller.owner, owner) == 0) {
+        } else if (strcmp(all[i].info.login.caller.owner, caller->owner) == 0) {
             own++;
             oldest = oldest ? oldest : all[i].info.id;
+            if (!oldest_of_token && strcmp(all[i].info.login.caller.token, caller->token) == 0)
+                oldest_of_token = all[i].info.id;
         }
     }
     if (r == 0 && own >= SESSIONS_OF_OWNER_MAX)
-        r = session_end(store, oldest, err);
+        r = session_end(store, oldest_of_token ? oldest_of_token : oldest, err);
     return r;
 }
 
@@ -377,7 +380,7 @@ int session_store_create(struct session_store *store, const struct session_spec 
 {
     cleanup_free struct session_row *row = xcalloc(1, sizeof(*row));
     struct session_data data = { .info.id = "" };
-    int r = room_make(store, spec->login.caller.owner, err);
+    int r = room_make(store, &spec->login.caller, err);
 
     if (r < 0)
         return r;

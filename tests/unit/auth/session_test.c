@@ -271,6 +271,27 @@ static void an_owner_has_a_number_of_sessions(void)
     session_store_free(store);
 }
 
+static void sessions_of_a_token_make_room_for_its_own(void)
+{
+    struct session_store *store = store_open();
+    const struct token_spec spec = { .owner = "ann", .role = ROLE_ADMIN };
+    struct login weak = login_of("ann", ROLE_READ), admin;
+    struct session_secrets of_admin, last;
+    char secret[TOKEN_SECRET_SIZE];
+    struct token_info token;
+    struct err err = { 0 };
+
+    CHECK(token_store_create(tokens, &spec, &token, secret, &err) == 0, "(%s)", err.msg);
+    CHECK(session_store_match_token(store, secret, &admin));
+    (void)create(store, &admin, &of_admin);
+    for (unsigned i = 0; i < SESSIONS_OF_OWNER_MAX; i++) {
+        clock_step_wall(1);
+        (void)create(store, &weak, &last);
+    }
+    CHECK(is_open(store, &of_admin) && is_open(store, &last));
+    session_store_free(store);
+}
+
 static void a_session_that_cannot_be_recorded_is_none(void)
 {
     struct session_store *store = store_open();
@@ -365,6 +386,8 @@ int main(void)
              around);
     test_run("a_code_is_used_once", a_code_is_used_once, around);
     test_run("a_code_expires", a_code_expires, around);
+    test_run("sessions_of_a_token_make_room_for_its_own", sessions_of_a_token_make_room_for_its_own,
+             around);
     test_run("an_owner_has_a_number_of_codes", an_owner_has_a_number_of_codes, around);
     return 0;
 }
