@@ -117,6 +117,7 @@ function connect(): Promise<void> {
   });
   // A caller that waits gets the error; nobody else needs to.
   ready.catch(() => undefined);
+  pongSeen = true; // the last ping of the socket before may have got no answer
   pingTimer = setInterval(ping, pingMs);
   return ready;
 }
