@@ -14,6 +14,7 @@
 #include "base/xalloc.h"
 #include "console/console_internal.h"
 #include "http/exchange.h"
+#include "kernel/path.h"
 
 #define INDEX "index.html"
 
@@ -96,7 +97,7 @@ static int dir_open(const struct console *console)
 
 static int file_open(int dir_fd, const char *name, struct stat *ret)
 {
-    cleanup_close int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    cleanup_close int fd = open_no_links(dir_fd, name, O_RDONLY | O_NONBLOCK, 0);
 
     if (fd < 0 || fstat(fd, ret) < 0 || !S_ISREG(ret->st_mode))
         return -EBADF;
@@ -106,7 +107,7 @@ static int file_open(int dir_fd, const char *name, struct stat *ret)
 bool console_has_file(const struct console *console, const struct exchange *exchange)
 {
     const char *name = name_of(exchange);
-    cleanup_close int dir_fd = -EBADF;
+    cleanup_close int dir_fd = -EBADF, fd = -EBADF;
     struct stat st;
 
     if (!name)
@@ -114,8 +115,8 @@ bool console_has_file(const struct console *console, const struct exchange *exch
     if (strcmp(name, INDEX) == 0)
         return true;
     dir_fd = dir_open(console);
-    return dir_fd >= 0 && fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-           S_ISREG(st.st_mode);
+    fd = dir_fd < 0 ? -EBADF : file_open(dir_fd, name, &st);
+    return fd >= 0;
 }
 
 static bool accepts_gzip(const struct exchange *exchange)

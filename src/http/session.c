@@ -8,7 +8,7 @@
 #include "http/exchange.h"
 #include "http/frontend.h"
 
-enum { COOKIES_MAX = 8 }; /* of the same name, which a page of another port can add */
+enum { COOKIES_MAX = 64 }; /* of the same name, which a page of another port can add */
 
 /* A search through the cookies of a request. */
 struct cookie_search {
