@@ -207,8 +207,12 @@ static int field_parse(struct line line, struct http_head *ret, bool *has_host)
             return -EBADMSG;
         ret->body = HTTP_CHUNKED;
     }
-    if (line_is(name, "Upgrade"))
-        ret->is_upgrade = true;
+    /* Other protocols, such as h2c, could carry requests that are not looked at: a server may
+     * accept them, but the bytes of the client are read as HTTP/1 all the same. */
+    if (line_is(name, "Upgrade")) {
+        ret->is_upgrade = !ret->has_upgrade && line_is(value, "websocket");
+        ret->has_upgrade = true;
+    }
     return 0;
 }
 

@@ -18,8 +18,9 @@ struct http_head {
     const char *path;             /* in the parsed bytes, not terminated: the path and query */
     size_t path_len;
     enum http_body body;
-    uint64_t length; /* of HTTP_LENGTH */
-    bool is_upgrade; /* asks for another protocol on this connection */
+    uint64_t length;  /* of HTTP_LENGTH */
+    bool has_upgrade; /* an Upgrade field */
+    bool is_upgrade;  /* asks for WebSocket, and for nothing else, on this connection */
 };
 
 /* Returns 1 if the bytes start with the first line of an HTTP request, 0 if they may be the start

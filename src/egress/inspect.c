@@ -96,6 +96,9 @@ static const char *head_problem(const struct connection *connection, const struc
         return "the Host field has another port (built in)";
     if (head->is_upgrade && connection->has_request)
         return "only the first request may ask for an upgrade (built in)";
+    if (head->is_upgrade &&
+        (head->body == HTTP_CHUNKED || (head->body == HTTP_LENGTH && head->length > 0)))
+        return "a request for an upgrade may not have a body (built in)";
     return NULL;
 }
 

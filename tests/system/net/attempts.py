@@ -461,8 +461,19 @@ def absolute_form():
 @attempt
 def upgrade_then_other_host():
     return passes_other(b"GET / HTTP/1.1\r\nHost: example.com\r\n\r\n"
-                        b"GET / HTTP/1.1\r\nHost: example.com\r\nUpgrade: x\r\n\r\n"
+                        b"GET / HTTP/1.1\r\nHost: example.com\r\nUpgrade: websocket\r\n\r\n"
                         b"GET / HTTP/1.1\r\nHost: other.test\r\n\r\n")
+
+
+@attempt
+def upgrade_to_h2c():
+    return passes_other(b"GET / HTTP/1.1\r\nHost: example.com\r\nUpgrade: h2c\r\n\r\n"
+                        b"GET / HTTP/1.1\r\nHost: other.test\r\n\r\n")
+
+
+@attempt
+def upgrade_with_a_body():
+    return http(b"POST / HTTP/1.1\r\nHost: example.com\r\nUpgrade: websocket\r\nContent-Length: 3\r\n\r\nabc")
 
 
 @attempt

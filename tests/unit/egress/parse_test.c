@@ -130,6 +130,23 @@ static void a_head_tells_its_host(void)
     CHECK(parse("GET / HTTP/1.1\r\nHost: a", &head) == 0);
 }
 
+static void only_websocket_is_an_upgrade(void)
+{
+    static const char *const plain[] = { "Upgrade: h2c", "Upgrade: websocket, h2c", "Upgrade: x",
+                                         "Upgrade: h2c\r\nUpgrade: websocket",
+                                         "Upgrade: websocket\r\nUpgrade: h2c" };
+    struct http_head head;
+    char text[200];
+
+    CHECK(parse("GET / HTTP/1.1\r\nHost: a.test\r\nupgrade: WebSocket\r\n\r\n", &head) == 1 &&
+          head.is_upgrade);
+    for (size_t i = 0; i < ARRAY_SIZE(plain); i++) {
+        (void)snprintf(text, sizeof(text), "GET / HTTP/1.1\r\nHost: a.test\r\n%s\r\n\r\n",
+                       plain[i]);
+        CHECK(parse(text, &head) == 1 && !head.is_upgrade, "%s", plain[i]);
+    }
+}
+
 static void words_of_other_protocols_are_not_http(void)
 {
     CHECK(http_head_is_http("GET / HTTP/1.1\r\n", 16) == 1 && http_head_is_http("GE", 2) == 0);
@@ -289,6 +306,7 @@ int main(void)
     RUN(a_hello_may_have_no_name_or_a_hidden_one);
     RUN(a_hello_with_a_bad_name_is_refused);
     RUN(a_head_tells_its_host);
+    RUN(only_websocket_is_an_upgrade);
     RUN(words_of_other_protocols_are_not_http);
     RUN(an_ambiguous_head_is_refused);
     RUN(the_end_of_a_body_is_found);
