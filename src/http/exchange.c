@@ -89,10 +89,13 @@ const struct refusal *exchange_check_origin(const struct exchange *exchange, con
 
     if (!origin_rules_allow_host(rules, host))
         return &refuse_host;
-    if (!allows_any_origin && !origin_rules_allow_origin(rules, origin) &&
-        !origin_is_same(origin, host, exchange->listener->is_tls))
-        return &refuse_origin;
-    return NULL;
+    if (allows_any_origin || origin_rules_allow_origin(rules, origin))
+        return NULL;
+    /* The only pages that the daemon serves itself are those of the console. */
+    if (exchange->frontend && exchange->frontend->ops->has_sessions &&
+        origin_is_same(origin, host, exchange->listener->is_tls))
+        return NULL;
+    return &refuse_origin;
 }
 
 const struct refusal *exchange_find_caller(struct exchange *exchange)
