@@ -187,14 +187,15 @@ static int guest_handle(struct egress *egress, const char *what, const json_t *m
                          json_is_true(json_object_get(message, "ok")));
         return 0;
     }
-    if (!guest)
-        return -EPROTO;
+    /* A sandbox that is not known has nothing to change: no reason to end those of others. */
     if (strcmp(what, "remove") == 0) {
-        egress_guest_remove(guest);
+        if (guest)
+            egress_guest_remove(guest);
     } else if (strcmp(what, "set") == 0) {
-        if (policy_read(message, &policy) < 0)
+        if (guest && policy_read(message, &policy) < 0)
             return -EPROTO;
-        egress_guest_set(guest, &policy);
+        if (guest)
+            egress_guest_set(guest, &policy);
     } else {
         return -EPROTO;
     }

@@ -12,6 +12,7 @@
  *   TCP listener and the UDP socket of the resolver
  * - {"do":"set","machine":7,"policy":{...}}: answered by "done" once forbidden connections are cut
  * - {"do":"remove","machine":7}: ends all of its connections; answered by "done"
+ *   "set" and "remove" of a sandbox that is not known change nothing and are answered as well
  * - {"do":"granted","machine":7,"ticket":3,"ok":true}
  *
  * From holt-net:

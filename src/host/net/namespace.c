@@ -23,7 +23,6 @@ enum {
     DNS_PORT = 53,
     BACKLOG = 1024,
     V4_BITS = 96,
-    BIND_TRIES = 100, /* an earlier holt-net may take a moment to end */
     BIND_PAUSE_MS = 10,
 };
 
@@ -177,21 +176,22 @@ static void namespace_leave(const struct net *net)
 
 /* --- sockets --- */
 
-static int socket_bind(int fd, const struct sockaddr *address, socklen_t len)
+/* Tries again until a time, but at least once more: all sandboxes wait for this thread, and a
+ * process inside can have the port for as long as it likes. */
+static int socket_bind(int fd, const struct sockaddr *address, socklen_t len, uint64_t until_ms)
 {
-    for (int i = 0; i < BIND_TRIES; i++) {
+    for (bool is_last = false;; clock_sleep_ms(BIND_PAUSE_MS)) {
         if (bind(fd, address, len) == 0)
             return 0;
-        if (errno != EADDRINUSE)
-            break;
-        clock_sleep_ms(BIND_PAUSE_MS);
+        if (errno != EADDRINUSE || is_last)
+            return -errno;
+        is_last = clock_ms() >= until_ms;
     }
-    return -errno;
 }
 
 /* One socket for both families. It listens on the resolver's own port, for DNS over TCP; the BPF
  * program leads all other connections to it. */
-static int listener_open(void)
+static int listener_open(uint64_t until_ms)
 {
     cleanup_close int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     struct sockaddr_in6 address = { .sin6_family = AF_INET6, .sin6_port = htons(DNS_PORT) };
@@ -201,13 +201,13 @@ static int listener_open(void)
     if (fd < 0 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){ 0 }, sizeof(int)) < 0 ||
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int)) < 0)
         return -errno;
-    r = socket_bind(fd, (const struct sockaddr *)&address, sizeof(address));
+    r = socket_bind(fd, (const struct sockaddr *)&address, sizeof(address), until_ms);
     if (r < 0)
         return r;
     return listen(fd, BACKLOG) < 0 ? -errno : TAKE_FD(fd);
 }
 
-static int resolver_open(void)
+static int resolver_open(uint64_t until_ms)
 {
     cleanup_close int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(DNS_PORT) };
@@ -216,15 +216,15 @@ static int resolver_open(void)
     (void)inet_pton(AF_INET, NET_RESOLVER, &address.sin_addr);
     if (fd < 0)
         return -errno;
-    r = socket_bind(fd, (const struct sockaddr *)&address, sizeof(address));
+    r = socket_bind(fd, (const struct sockaddr *)&address, sizeof(address), until_ms);
     return r < 0 ? r : TAKE_FD(fd);
 }
 
 /* --- what net.c calls --- */
 
 /* Runs inside. Local routes would make the namespace answer pings for any host. */
-static int inside_prepare(const struct net_routes *routes, struct net_sockets *ret,
-                          int *ret_netns_fd, const char **ret_step)
+static int inside_prepare(const struct net_routes *routes, uint64_t until_ms,
+                          struct net_sockets *ret, int *ret_netns_fd, const char **ret_step)
 {
     cleanup_close int fd = -EBADF;
     int r;
@@ -245,11 +245,11 @@ static int inside_prepare(const struct net_routes *routes, struct net_sockets *r
     if (r < 0)
         return r;
     *ret_step = "listen";
-    ret->listener_fd = listener_open();
+    ret->listener_fd = listener_open(until_ms);
     if (ret->listener_fd < 0)
         return ret->listener_fd;
     *ret_step = "open the socket of the resolver";
-    ret->resolver_fd = resolver_open();
+    ret->resolver_fd = resolver_open(until_ms);
     if (ret->resolver_fd < 0)
         return ret->resolver_fd;
     *ret_step = "open the network namespace";
@@ -272,8 +272,15 @@ int net_namespace_prepare(struct net *net, struct net_guest *guest, struct net_s
     net_routes_fill(&guest->policy, &guest->routes);
     r = namespace_enter(net, guest);
     if (r == 0) {
-        r = inside_prepare(&guest->routes, &sockets, &netns_fd, &step);
+        r = inside_prepare(&guest->routes, net->ports_until_ms, &sockets, &netns_fd, &step);
         namespace_leave(net);
+    }
+    if (r == -EADDRINUSE) {
+        (void)err_set(err, ERR_BUSY,
+                      "sandbox '%s' cannot have a network: a process in it uses port %d, which the "
+                      "resolver needs",
+                      guest->id, DNS_PORT);
+        return err_remedy(err, "end that process, or let it use another port");
     }
     if (r < 0)
         return err_sys(err, r, "%s of sandbox '%s'", step, guest->id);

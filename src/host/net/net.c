@@ -34,6 +34,7 @@ enum {
     STEADY_MS = 10000, /* a process that ran this long is started again at once */
     ANSWER_MS = 10000, /* without an answer for so long holt-net is ended */
     ANSWER_LOOK_MS = 1000,
+    EARLIER_MS = 3000, /* in which the holt-net of an earlier daemon ends */
 };
 
 /* --- guests --- */
@@ -113,6 +114,7 @@ static int guest_attach(struct net *net, struct net_guest *guest, struct err *er
                                   (json_int_t)guest->number, "id", guest->id, "owner", guest->owner,
                                   "policy", net_policy_to_json(&guest->policy)),
                         fds, CONTROL_FDS);
+    guest->is_attached = r == 0;
     return r < 0 ? err_sys(err, r, "send to holt-net") : 0;
 }
 
@@ -121,9 +123,10 @@ static void guest_detach(struct net *net, struct net_guest *guest, bool has_name
     guest->link_fd = fd_close(guest->link_fd);
     if (has_namespace)
         net_namespace_clear(net, guest);
-    (void)net_helper_send(
-        net, json_pack("{s:s, s:I}", "do", "remove", "machine", (json_int_t)guest->number), NULL,
-        0);
+    if (guest->is_attached)
+        (void)net_helper_send(
+            net, json_pack("{s:s, s:I}", "do", "remove", "machine", (json_int_t)guest->number),
+            NULL, 0);
     guest_unlink(net, guest);
     guest_free(guest);
 }
@@ -172,6 +175,26 @@ static void start_run(struct net *net, struct net_job *job)
     job_await(net, job, guest->number);
 }
 
+/* Makes holt-net use the policy of the guest. A guest that could not be attached when holt-net was
+ * started again gets another try, and the caller its error. Returns whether an answer will come;
+ * otherwise *ret_result is the end of the job. */
+static bool policy_send(struct net *net, struct net_guest *guest, struct err *err, int *ret_result)
+{
+    int r;
+
+    if (net->control_fd >= 0 && !guest->is_attached) {
+        *ret_result = guest_attach(net, guest, err);
+        return *ret_result == 0;
+    }
+    r = net_helper_send(net,
+                        json_pack("{s:s, s:I, s:o}", "do", "set", "machine",
+                                  (json_int_t)guest->number, "policy",
+                                  net_policy_to_json(&guest->policy)),
+                        NULL, 0);
+    *ret_result = 0; /* also if it has died: the next one gets the new policy */
+    return r == 0;
+}
+
 static void set_run(struct net *net, struct net_job *job)
 {
     struct net_guest *guest = guest_find(net, job->machine);
@@ -183,16 +206,10 @@ static void set_run(struct net *net, struct net_job *job)
     }
     net_policy_done(&guest->policy);
     net_policy_copy(job->policy, &guest->policy);
-    r = net_helper_send(net,
-                        json_pack("{s:s, s:I, s:o}", "do", "set", "machine",
-                                  (json_int_t)guest->number, "policy",
-                                  net_policy_to_json(&guest->policy)),
-                        NULL, 0);
-    if (r < 0) { /* it has died; the next one gets the new policy */
-        job_finish(net, job, 0);
-        return;
-    }
-    job_await(net, job, guest->number);
+    if (policy_send(net, guest, job->err, &r))
+        job_await(net, job, guest->number);
+    else
+        job_finish(net, job, r);
 }
 
 static void stop_run(struct net *net, struct net_job *job)
@@ -200,12 +217,18 @@ static void stop_run(struct net *net, struct net_job *job)
     struct net_guest *guest = guest_find(net, job->machine);
 
     bool is_run = guest && strcmp(guest->id, guest->machine->id) == 0;
+    /* The machine goes on and may get a network again, so its ports must be free. */
+    bool waits = guest && guest->is_attached && job->policy && net->control_fd >= 0;
+    uint64_t number = guest ? guest->number : 0;
 
     if (is_run) /* no sandbox is left that could be asked for it */
         net_forget(net, guest->id);
     if (guest)
         guest_detach(net, guest, job->policy != NULL);
-    job_finish(net, job, 0);
+    if (waits)
+        job_await(net, job, number);
+    else
+        job_finish(net, job, 0);
 }
 
 static void jobs_run(struct net *net)
@@ -331,6 +354,8 @@ static void helper_lost(struct net *net)
     uint64_t now_ms = clock_ms();
 
     net_helper_stop(net);
+    for (struct net_guest *guest = net->guests; guest; guest = guest->next)
+        guest->is_attached = false;
     counters_keep(net);
     if (now_ms - net->started_ms >= STEADY_MS)
         net->backoff_ms = 0;
@@ -406,6 +431,7 @@ static void net_main(void *argument)
     struct net *net = argument;
     cleanup_free char *text = xcalloc(1, CONTROL_MESSAGE_MAX);
 
+    net->ports_until_ms = clock_ms() + EARLIER_MS;
     while (!net_is_stopping(net)) {
         struct pollfd polled[2] = { { .fd = net->wake_fd, .events = POLLIN },
                                     { .fd = net->control_fd, .events = POLLIN } };

@@ -37,7 +37,8 @@ struct net_guest {
     char *owner;
     struct net_policy policy;
     struct net_routes routes;
-    int link_fd; /* keeps the BPF program attached */
+    int link_fd;      /* keeps the BPF program attached */
+    bool is_attached; /* holt-net was told of it */
 };
 
 enum net_job_kind { NET_JOB_START, NET_JOB_SET, NET_JOB_STOP };
@@ -83,6 +84,7 @@ struct net {
     uint64_t hello_ms;
     uint64_t heard_ms; /* when it sent something, or was asked for an answer */
     uint64_t last_number;
+    uint64_t ports_until_ms; /* an earlier holt-net, of a daemon that was killed, may have ports */
 };
 
 /* --- namespace.c: what is done inside the network namespace of a machine --- */

@@ -135,7 +135,7 @@ static int info_fill(struct sandbox *sandbox, const struct sandbox_spec *spec, s
         (void)snprintf(info->request_digest, sizeof(info->request_digest), "%s", spec->digest);
     }
     info->metadata = spec->metadata ? xstrdup(spec->metadata) : NULL;
-    r = network_record(host, info->owner, spec->network, &info->network, err);
+    r = network_record(host, info->owner, info->runtime, spec->network, &info->network, err);
     if (r < 0)
         return r;
     if (spec->mount_count > 0) {

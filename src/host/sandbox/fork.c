@@ -58,7 +58,8 @@ static int fork_fill(struct sandbox *sandbox, const struct fork_spec *spec, size
     if (spec->network) {
         free(info->network);
         info->network = NULL;
-        if (network_record(host, info->owner, spec->network, &info->network, err) < 0)
+        if (network_record(host, info->owner, info->runtime, spec->network, &info->network, err) <
+            0)
             return -err->errnum;
     }
     if (sandbox_labels_set(info, spec->labels, spec->label_count, err) < 0)

@@ -2,6 +2,7 @@
 #include "host/sandbox/network.h"
 
 #include <ifaddrs.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@
 #include "host/registry/registry.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "net/policy.h"
+#include "runtime/runtime.h"
 
 /* A word of capitals is the method of the rule that the next word has. */
 static bool is_method(const char *word)
@@ -119,9 +121,20 @@ static bool owner_mode(struct host *host, const char *owner, enum net_mode *ret)
     return ceilings.is_set[CEILING_NETWORK] && net_mode_parse(ceilings.network, ret, &ignored) == 0;
 }
 
-/* Sandboxes can have a policy only where something enforces it. */
-static int path_check(struct host *host, struct err *err)
+/* Sandboxes can have a policy only where something enforces it. The daemon enters the network
+ * namespace of the process that it starts, which must be the one of the sandbox. */
+static int path_check(struct host *host, const char *runtime, struct err *err)
 {
+    const struct runtime_ops *ops;
+    int r = runtime_find(runtime, &ops, err);
+
+    if (r < 0)
+        return r;
+    if (!(ops->namespaces & CLONE_NEWNET)) {
+        (void)err_set(err, ERR_UNSUPPORTED, "sandboxes of runtime '%s' cannot have a network",
+                      runtime);
+        return err_remedy(err, "use --net none, or runtime 'native'");
+    }
     return net_check(host->net, err);
 }
 
@@ -158,7 +171,7 @@ bool network_may_have(struct host *host, const char *owner, enum net_mode mode)
     struct err ignored;
 
     return ceilings_check(host, owner, mode, &ignored) == 0 &&
-           (mode == NET_NONE || path_check(host, &ignored) == 0);
+           (mode == NET_NONE || path_check(host, host->default_runtime->name, &ignored) == 0);
 }
 
 static char *layer_text(const struct net_layer *layer)
@@ -178,7 +191,8 @@ static char *layer_text(const struct net_layer *layer)
 
 /* The layer of a sandbox that sets none: open, if the daemon is configured so and the ceilings
  * allow it. */
-static bool default_layer(struct host *host, const char *owner, struct net_layer *ret)
+static bool default_layer(struct host *host, const char *owner, const char *runtime,
+                          struct net_layer *ret)
 {
     bool is_open;
     struct err ignored;
@@ -188,17 +202,17 @@ static bool default_layer(struct host *host, const char *owner, struct net_layer
     lock_release(&host->lock);
     *ret = (struct net_layer){ .source = NET_FROM_SANDBOX, .mode = NET_OPEN };
     return is_open && ceilings_check(host, owner, NET_OPEN, &ignored) == 0 &&
-           path_check(host, &ignored) == 0;
+           path_check(host, runtime, &ignored) == 0;
 }
 
-int network_record(struct host *host, const char *owner, const struct net_layer *layer,
-                   char **ret_recorded, struct err *err)
+int network_record(struct host *host, const char *owner, const char *runtime,
+                   const struct net_layer *layer, char **ret_recorded, struct err *err)
 {
     struct net_layer own;
     int r;
 
     *ret_recorded = NULL;
-    if (!layer && !default_layer(host, owner, &own))
+    if (!layer && !default_layer(host, owner, runtime, &own))
         return 0;
     if (!layer)
         layer = &own;
@@ -206,7 +220,7 @@ int network_record(struct host *host, const char *owner, const struct net_layer 
         return 0;
     r = ceilings_check(host, owner, layer->mode, err);
     if (r == 0)
-        r = path_check(host, err);
+        r = path_check(host, runtime, err);
     if (r == 0)
         *ret_recorded = layer_text(layer);
     return r;
@@ -406,7 +420,8 @@ int sandbox_network_set(struct sandbox *sandbox, const struct net_layer *layer, 
 {
     cleanup_free char *recorded = NULL;
     enum sandbox_state state = SANDBOX_STOPPED;
-    int r = network_record(sandbox->host, sandbox->info.owner, layer, &recorded, err);
+    int r = network_record(sandbox->host, sandbox->info.owner, sandbox->info.runtime, layer,
+                           &recorded, err);
 
     if (r == 0)
         r = sandbox_begin(sandbox, OPERATION_UPDATE, &state, err);

@@ -34,9 +34,10 @@ bool network_may_have(struct host *host, const char *owner, enum net_mode mode);
 
 /* Computes what to record for a new sandbox: NULL for no network. A NULL layer is the daemon's
  * default. Fails with ERR_EXHAUSTED (CeilingReached) above the ceiling of the owner, ERR_DENIED
- * above that of holt.conf, and ERR_UNSUPPORTED where sandboxes cannot have a network. */
-int network_record(struct host *host, const char *owner, const struct net_layer *layer,
-                   char **ret_recorded, struct err *err);
+ * above that of holt.conf, and ERR_UNSUPPORTED where sandboxes, or those of the runtime, cannot
+ * have a network. */
+int network_record(struct host *host, const char *owner, const char *runtime,
+                   const struct net_layer *layer, char **ret_recorded, struct err *err);
 
 /* Computes the whole policy: that of holt.conf, the owner's and the recorded one (NULL: none). */
 int network_policy(struct host *host, const char *owner, const char *recorded,
