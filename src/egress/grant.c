@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The addresses that were given out to a sandbox, and the names that they stand for. */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -273,9 +274,12 @@ bool address_is_own(const struct net_address *address)
     cleanup_close int fd = socket(address->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
     address_to_socket(address, 9, &to, &len);
-    if (fd < 0 || connect(fd, (const struct sockaddr *)&to, len) < 0 ||
-        getsockname(fd, (struct sockaddr *)&from, &from_len) < 0)
-        return false; /* it cannot be reached either */
+    if (fd < 0)
+        return true;                                        /* fails closed */
+    if (connect(fd, (const struct sockaddr *)&to, len) < 0) /* may not be reachable at all */
+        return errno != ENETUNREACH && errno != EHOSTUNREACH;
+    if (getsockname(fd, (struct sockaddr *)&from, &from_len) < 0)
+        return true;
     source = net_address_of((const struct sockaddr *)&from);
     return net_address_equal(&source, address);
 }
