@@ -37,10 +37,10 @@ static void state_set(struct connection *connection, enum connection_state state
     connection->state = state;
 }
 
-static void flow_done(struct egress *egress, struct flow *flow)
+static void flow_done(struct guest *guest, struct flow *flow)
 {
     if (flow->pipe)
-        pipe_discard(egress, TAKE_PTR(flow->pipe));
+        pipe_discard(guest, TAKE_PTR(flow->pipe));
 }
 
 static void connection_report(struct connection *connection, const char *how)
@@ -93,8 +93,8 @@ void connection_end(struct connection *connection, bool is_reset, const char *ho
     }
     watch_close(egress, &connection->client.watch);
     watch_close(egress, &connection->server.watch);
-    flow_done(egress, &connection->up);
-    flow_done(egress, &connection->down);
+    flow_done(guest, &connection->up);
+    flow_done(guest, &connection->down);
     if (connection->dns_pending > 0)
         resolver_forget_connection(connection);
     if (connection->grant)

@@ -39,11 +39,13 @@ struct pipe {
     struct pipe *next;
 };
 
-/* The connections of all sandboxes of one owner. */
+/* What all sandboxes of one owner use together. */
 struct egress_owner {
     struct egress_owner *next;
     unsigned guests;
     unsigned connections;
+    unsigned pipes;
+    unsigned queries;
     char name[];
 };
 
@@ -122,6 +124,7 @@ struct side {
 struct flow {
     struct pipe *pipe; /* NULL: none borrowed */
     size_t len;
+    bool is_blocked; /* without a pipe: the receiver takes no more for now */
     uint64_t total;
 };
 
@@ -151,6 +154,7 @@ struct connection {
     size_t candidate_count, candidate_next;
     int dial_errno;
     unsigned dns_pending; /* queries under way for a CONNECTION_DNS */
+    bool is_handled;      /* its buffered queries are, further up the stack */
     struct buf out;       /* of a CONNECTION_DNS */
     uint64_t began_ms, active_ms, deadline_ms;
 };
@@ -160,20 +164,21 @@ struct query;
 struct egress {
     int epoll_fd;
     struct watch control;
-    bool is_ending;
     struct buf unsent; /* u32 length and text of messages that did not fit */
     struct guest *guests;
     struct egress_owner *owners;
-    unsigned owner_count;
     struct connection *dead;
     struct guest *dead_guests;
+    unsigned owner_count;
     unsigned peeking; /* connections that wait for their first bytes */
     struct pipe *pipes;
     unsigned pipe_count; /* all, also those in use */
+    unsigned pipes_lent;
     unsigned connection_max;
+    bool is_ending;
+    bool has_ipv6;
     struct sockaddr_storage resolvers[RESOLVERS_MAX];
     size_t resolver_count;
-    bool has_ipv6;
     struct egress_bounds bounds;
     struct query *queries;
     unsigned query_count;
@@ -190,14 +195,18 @@ void watch_set(struct egress *egress, struct watch *watch, uint32_t events);
 /* Takes the descriptor out and closes it. */
 void watch_close(struct egress *egress, struct watch *watch);
 
-/* Borrows a pipe, or returns NULL. */
-struct pipe *pipe_borrow(struct egress *egress);
+/* Borrows a pipe, or returns NULL if there is none, or none for this owner when they are scarce. */
+struct pipe *pipe_borrow(struct guest *guest);
 
 /* Gives an empty pipe back. */
-void pipe_return(struct egress *egress, struct pipe *pipe);
+void pipe_return(struct guest *guest, struct pipe *pipe);
 
-/* Closes a pipe that has bytes in it. */
-void pipe_discard(struct egress *egress, struct pipe *pipe);
+/* Gives a pipe back that has bytes in it. */
+void pipe_discard(struct guest *guest, struct pipe *pipe);
+
+/* Returns whether an owner that uses `own` of something may use one more. When it becomes scarce,
+ * an owner gets no more than its share. */
+bool owner_may_use(const struct egress *egress, uint64_t own, uint64_t used, uint64_t max);
 
 /* Runs until the control socket is closed. */
 void egress_run(struct egress *egress);

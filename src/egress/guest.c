@@ -65,16 +65,12 @@ struct guest *egress_guest_find(struct egress *egress, uint64_t number)
     return guest;
 }
 
-/* When connections become scarce, an owner gets no more than its share of them. */
 static bool owner_has_room(const struct guest *guest)
 {
     const struct egress *egress = guest->egress;
-    uint64_t open = egress->counters.open;
 
-    if (open >= egress->connection_max)
-        return false;
-    return open < (uint64_t)egress->connection_max / 4 * 3 ||
-           guest->owner->connections < egress->connection_max / (egress->owner_count + 1);
+    return owner_may_use(egress, guest->owner->connections, egress->counters.open,
+                         egress->connection_max);
 }
 
 static const char *guest_limit(const struct guest *guest)

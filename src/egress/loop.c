@@ -36,17 +36,16 @@ void watch_close(struct egress *egress, struct watch *watch)
     watch->fd = fd_close(watch->fd);
 }
 
-struct pipe *pipe_borrow(struct egress *egress)
+bool owner_may_use(const struct egress *egress, uint64_t own, uint64_t used, uint64_t max)
 {
-    struct pipe *pipe = egress->pipes;
+    if (used >= max)
+        return false;
+    return used < max / 4 * 3 || own < max / (egress->owner_count + 1);
+}
 
-    if (pipe) {
-        egress->pipes = pipe->next;
-        return pipe;
-    }
-    if (egress->pipe_count >= PIPES_MAX)
-        return NULL;
-    pipe = xcalloc(1, sizeof(*pipe));
+static struct pipe *pipe_new(struct egress *egress)
+{
+    struct pipe *pipe = xcalloc(1, sizeof(*pipe));
     if (pipe2(pipe->fds, O_CLOEXEC | O_NONBLOCK) < 0) {
         free(pipe);
         return NULL;
@@ -56,7 +55,25 @@ struct pipe *pipe_borrow(struct egress *egress)
     return pipe;
 }
 
-void pipe_discard(struct egress *egress, struct pipe *pipe)
+struct pipe *pipe_borrow(struct guest *guest)
+{
+    struct egress *egress = guest->egress;
+    struct pipe *pipe = egress->pipes;
+
+    if (!owner_may_use(egress, guest->owner->pipes, egress->pipes_lent, PIPES_MAX))
+        return NULL;
+    if (pipe)
+        egress->pipes = pipe->next;
+    else
+        pipe = pipe_new(egress);
+    if (!pipe)
+        return NULL;
+    egress->pipes_lent++;
+    guest->owner->pipes++;
+    return pipe;
+}
+
+static void pipe_free(struct egress *egress, struct pipe *pipe)
 {
     (void)close(pipe->fds[0]);
     (void)close(pipe->fds[1]);
@@ -64,10 +81,21 @@ void pipe_discard(struct egress *egress, struct pipe *pipe)
     egress->pipe_count--;
 }
 
-void pipe_return(struct egress *egress, struct pipe *pipe)
+void pipe_discard(struct guest *guest, struct pipe *pipe)
 {
+    guest->egress->pipes_lent--;
+    guest->owner->pipes--;
+    pipe_free(guest->egress, pipe);
+}
+
+void pipe_return(struct guest *guest, struct pipe *pipe)
+{
+    struct egress *egress = guest->egress;
+
+    egress->pipes_lent--;
+    guest->owner->pipes--;
     if (egress->pipe_count > PIPES_KEPT) {
-        pipe_discard(egress, pipe);
+        pipe_free(egress, pipe);
         return;
     }
     pipe->next = egress->pipes;

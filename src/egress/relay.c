@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Moves bytes between both sides of a connection: by splice through a borrowed pipe, so that they
- * are not copied; plain HTTP from the client goes through a buffer, where it is looked at. */
+ * are not copied; plain HTTP from the client goes through a buffer, where it is looked at. When
+ * there is no pipe, they are copied. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -10,27 +11,49 @@
 #include "base/cleanup.h"
 #include "egress/egress_internal.h"
 
-enum { SPLICE_BYTES = 256 * 1024, ROUNDS = 16, READ_MAX = 32 * 1024 };
+enum { SPLICE_BYTES = 256 * 1024, ROUNDS = 16, READ_MAX = 32 * 1024, COPY_BYTES = 16 * 1024 };
 
 static const char upgraded[] = "HTTP/1.1 101";
 
-static void flow_rest(struct egress *egress, struct flow *flow)
+static void flow_rest(struct guest *guest, struct flow *flow)
 {
     if (flow->pipe && flow->len == 0)
-        pipe_return(egress, TAKE_PTR(flow->pipe));
+        pipe_return(guest, TAKE_PTR(flow->pipe));
+}
+
+static bool flow_is_full(const struct flow *flow)
+{
+    return flow->len > 0 || flow->is_blocked;
+}
+
+/* Moves bytes without a pipe. They stay with the sender until the receiver has taken them, so that
+ * none have to be kept here. Returns the bytes moved, 0 if there are none for now, or -errno. */
+static long flow_copy(struct side *from, struct side *to, struct flow *flow)
+{
+    char data[COPY_BYTES];
+    ssize_t n = recv(from->watch.fd, data, sizeof(data), MSG_PEEK | MSG_DONTWAIT), sent;
+
+    if (n < 0)
+        return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+    from->is_eof = n == 0;
+    if (n == 0)
+        return 0;
+    sent = send(to->watch.fd, data, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno != EAGAIN && errno != EINTR)
+        return -errno;
+    flow->is_blocked = sent < n;
+    if (sent <= 0)
+        return 0;
+    flow->total += (uint64_t)sent;
+    n = recv(from->watch.fd, data, (size_t)sent, MSG_DONTWAIT);
+    return n == sent ? (long)n : -EIO; /* the same bytes must not be sent twice */
 }
 
 /* Fills the pipe. Returns the bytes in it, 0 if there are none for now, or -errno. */
-static long flow_fill(struct egress *egress, struct side *from, struct flow *flow)
+static long flow_fill(struct side *from, struct flow *flow)
 {
     ssize_t n;
 
-    if (from->is_eof)
-        return 0;
-    if (!flow->pipe)
-        flow->pipe = pipe_borrow(egress);
-    if (!flow->pipe)
-        return -EMFILE;
     n = splice(from->watch.fd, NULL, flow->pipe->fds[1], NULL, SPLICE_BYTES,
                SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
     if (n < 0)
@@ -41,18 +64,25 @@ static long flow_fill(struct egress *egress, struct side *from, struct flow *flo
 }
 
 /* Moves what there is. Returns 0 or -errno. */
-static int flow_pump(struct egress *egress, struct side *from, struct side *to, struct flow *flow)
+static int flow_pump(struct guest *guest, struct side *from, struct side *to, struct flow *flow)
 {
-    for (int i = 0; i < ROUNDS; i++) {
+    flow->is_blocked = false;
+    for (int i = 0; i < ROUNDS && !flow->is_blocked; i++) {
         ssize_t n;
 
         if (flow->len == 0) {
-            long filled = flow_fill(egress, from, flow);
+            long moved = 0;
 
-            if (filled < 0)
-                return (int)filled;
-            if (filled == 0)
+            if (!flow->pipe && !from->is_eof)
+                flow->pipe = pipe_borrow(guest);
+            if (!from->is_eof)
+                moved = flow->pipe ? flow_fill(from, flow) : flow_copy(from, to, flow);
+            if (moved < 0)
+                return (int)moved;
+            if (moved == 0)
                 break;
+            if (!flow->pipe)
+                continue;
         }
         n = splice(flow->pipe->fds[0], NULL, to->watch.fd, NULL, flow->len,
                    SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
@@ -61,7 +91,7 @@ static int flow_pump(struct egress *egress, struct side *from, struct side *to, 
         flow->len -= (size_t)n;
         flow->total += (uint64_t)n;
     }
-    flow_rest(egress, flow);
+    flow_rest(guest, flow);
     return 0;
 }
 
@@ -148,7 +178,6 @@ static void upgrade_look(struct connection *connection)
 
 static int up_pump(struct connection *connection)
 {
-    struct egress *egress = connection->guest->egress;
     bool is_empty;
     int r = 0;
 
@@ -157,7 +186,7 @@ static int up_pump(struct connection *connection)
     if (r == 0 && connection->is_raw && connection->in.len == 0) {
         if (connection->in.data)
             buf_done(&connection->in);
-        r = flow_pump(egress, &connection->client, &connection->server, &connection->up);
+        r = flow_pump(connection->guest, &connection->client, &connection->server, &connection->up);
     }
     is_empty = connection->up.len == 0 && connection->in.len == 0;
     if (r == 0 && connection->client.is_eof && is_empty)
@@ -167,8 +196,8 @@ static int up_pump(struct connection *connection)
 
 static int down_pump(struct connection *connection)
 {
-    int r = flow_pump(connection->guest->egress, &connection->server, &connection->client,
-                      &connection->down);
+    int r =
+        flow_pump(connection->guest, &connection->server, &connection->client, &connection->down);
 
     if (r == 0 && connection->server.is_eof && connection->down.len == 0)
         r = side_shut(&connection->client);
@@ -179,13 +208,14 @@ static int down_pump(struct connection *connection)
 static void relay_watch(struct connection *connection)
 {
     struct egress *egress = connection->guest->egress;
-    bool is_up_full = connection->up.len > 0 || connection->cleared > 0;
+    bool is_up_full = flow_is_full(&connection->up) || connection->cleared > 0;
+    bool is_down_full = flow_is_full(&connection->down);
     bool reads_client = !connection->client.is_eof && !is_up_full && !connection->awaits_upgrade &&
                         connection->in.len < READ_MAX;
-    bool reads_server = !connection->server.is_eof && connection->down.len == 0;
+    bool reads_server = !connection->server.is_eof && !is_down_full;
 
     watch_set(egress, &connection->client.watch,
-              (reads_client ? EPOLLIN : 0U) | (connection->down.len > 0 ? EPOLLOUT : 0U));
+              (reads_client ? EPOLLIN : 0U) | (is_down_full ? EPOLLOUT : 0U));
     watch_set(egress, &connection->server.watch,
               (reads_server ? EPOLLIN : 0U) | (is_up_full ? EPOLLOUT : 0U));
 }
