@@ -389,11 +389,10 @@ int dns_reply_parse(const void *data, size_t len, const struct dns_query *query,
         ret->code = DNS_FAILED;
     ret->is_cut = flags & FLAG_CUT;
     ret->records = xcalloc(DNS_RECORDS_MAX, sizeof(*ret->records));
-    for (unsigned i = 0; r == 0 && i < answers && ret->count < DNS_RECORDS_MAX; i++) {
-        if (ret->is_cut && cursor.at >= cursor.len)
-            break;
+    if (ret->is_cut) /* some of the records would pass for all of them */
+        return 0;
+    for (unsigned i = 0; r == 0 && i < answers && ret->count < DNS_RECORDS_MAX; i++)
         r = record_take(&cursor, ret);
-    }
     return r;
 }
 
@@ -459,7 +458,8 @@ static int message_put(struct buf *out, const struct dns_query *query,
                        size_t records)
 {
     unsigned flags = FLAG_REPLY | FLAG_CAN_RECURSE | (query->wants_recursion ? FLAG_RECURSE : 0) |
-                     (unsigned)reply->code | (records < reply->count ? FLAG_CUT : 0);
+                     (unsigned)reply->code |
+                     (reply->is_cut || records < reply->count ? FLAG_CUT : 0);
     int r = header_put(out, query->id, flags, (unsigned)records, query->has_options ? 1 : 0);
 
     if (r == 0)

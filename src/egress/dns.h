@@ -72,7 +72,7 @@ struct dns_record {
 
 struct dns_reply {
     enum dns_code code;
-    bool is_cut; /* the server had more */
+    bool is_cut; /* the server had more; there are no records */
     struct dns_record *records;
     size_t count;
 };

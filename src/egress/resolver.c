@@ -50,6 +50,14 @@ struct query {
 
 static const struct dns_reason no_reason = { .code = DNS_NO_REASON };
 
+/* Returns whether the buffer has a whole message, or one that is too long. */
+static bool tcp_has_message(const struct buf *in)
+{
+    size_t len = in->len < 2 ? 0 : (size_t)(uint8_t)in->data[0] << 8 | (uint8_t)in->data[1];
+
+    return in->len >= 2 && (len > DNS_UDP_MAX || in->len >= 2 + len);
+}
+
 static void tcp_watch(struct connection *connection)
 {
     bool reads = !connection->client.is_eof && connection->dns_pending < TCP_QUERIES_MAX &&
@@ -59,7 +67,17 @@ static void tcp_watch(struct connection *connection)
               (reads ? EPOLLIN : 0U) | (connection->out.len > 0 ? EPOLLOUT : 0U));
 }
 
-/* Sends what waits; ends a connection that has nothing more to do. */
+/* Ends a connection that has nothing more to do. */
+static void tcp_settle(struct connection *connection)
+{
+    if (connection->client.is_eof && connection->out.len == 0 && connection->dns_pending == 0 &&
+        !tcp_has_message(&connection->in))
+        connection_end(connection, false, NULL);
+    else
+        tcp_watch(connection);
+}
+
+/* Sends what waits. */
 static void tcp_send(struct connection *connection)
 {
     struct buf *out = &connection->out;
@@ -73,10 +91,7 @@ static void tcp_send(struct connection *connection)
     }
     if (n > 0)
         buf_consume(out, (size_t)n);
-    if (connection->client.is_eof && out->len == 0 && connection->dns_pending == 0)
-        connection_end(connection, false, NULL);
-    else
-        tcp_watch(connection);
+    tcp_settle(connection);
 }
 
 static void asker_answer(const struct asker *asker, const struct dns_query *question,
@@ -95,8 +110,13 @@ static void asker_answer(const struct asker *asker, const struct dns_query *ques
     }
     len[0] = (uint8_t)(out.len >> 8);
     len[1] = (uint8_t)out.len;
-    if (buf_add(&asker->connection->out, len, sizeof(len)) == 0)
-        (void)buf_add(&asker->connection->out, out.data, out.len);
+    /* A length without its message would make the rest of the stream unreadable. */
+    if (buf_reserve(&asker->connection->out, sizeof(len) + out.len) < 0) {
+        connection_end(asker->connection, true, NULL);
+        return;
+    }
+    (void)buf_add(&asker->connection->out, len, sizeof(len));
+    (void)buf_add(&asker->connection->out, out.data, out.len);
     tcp_send(asker->connection);
 }
 
@@ -119,6 +139,7 @@ static void query_free(struct query *query)
     *slot = query->next;
     watch_close(egress, &query->watch);
     query->asker.guest->query_count--;
+    query->asker.guest->owner->queries--;
     if (query->asker.connection)
         query->asker.connection->dns_pending--;
     egress->query_count--;
@@ -146,6 +167,8 @@ static void dead_free(void)
     }
 }
 
+static void tcp_advance(struct connection *connection);
+
 /* Ends the query with an answer. The connection may be gone afterwards. */
 static void query_finish(struct query *query, const struct dns_reason *reason)
 {
@@ -156,6 +179,8 @@ static void query_finish(struct query *query, const struct dns_reason *reason)
     query_end(query);
     asker_answer(&asker, &query->question, &reply, reason);
     dns_reply_done(&reply);
+    if (asker.connection) /* there is room for the next one in its buffer */
+        tcp_advance(asker.connection);
 }
 
 static void query_fail(struct query *query, const char *text)
@@ -305,11 +330,12 @@ static void server_ready(struct watch *watch, uint32_t events)
     dns_reply_done(&query->reply);
     if (dns_reply_parse(data, (size_t)n, &query->question, query->id, &query->reply) < 0)
         return; /* forged or malformed: the true one may still come */
-    if (query->reply.code == DNS_FAILED && query->tries < TRIES_MAX) {
+    if (query->reply.code == DNS_FAILED && query->tries < TRIES_MAX)
         query->deadline_ms = 0;
-        return;
-    }
-    reply_accept(query);
+    else if (query->reply.is_cut && query->asker.connection)
+        query_fail(query, "the reply of the name server is too long");
+    else /* cut, it tells the sandbox to ask again over TCP */
+        reply_accept(query);
 }
 
 /* --- asking --- */
@@ -352,7 +378,8 @@ static void query_start(const struct asker *asker, const struct dns_query *quest
     struct egress *egress = guest->egress;
     struct query *query;
 
-    if (egress->query_count >= QUERIES_MAX || guest->query_count >= GUEST_QUERIES_MAX) {
+    if (guest->query_count >= GUEST_QUERIES_MAX ||
+        !owner_may_use(egress, guest->owner->queries, egress->query_count, QUERIES_MAX)) {
         egress->counters.limited++;
         asker_refuse(asker, question, DNS_FAILED, DNS_UNREACHABLE, "too many queries at once");
         return;
@@ -366,6 +393,7 @@ static void query_start(const struct asker *asker, const struct dns_query *quest
     egress->queries = query;
     egress->query_count++;
     guest->query_count++;
+    guest->owner->queries++;
     if (asker->connection)
         asker->connection->dns_pending++;
     if (!query_send(query))
@@ -466,32 +494,51 @@ static void tcp_handle(struct connection *connection)
     const struct asker asker = { .guest = connection->guest, .connection = connection };
     struct buf *in = &connection->in;
 
-    while (in->len >= 2 && connection->dns_pending < TCP_QUERIES_MAX && !connection->is_dead) {
+    while (!connection->is_dead && tcp_has_message(in) &&
+           connection->dns_pending < TCP_QUERIES_MAX && connection->out.len < DNS_MESSAGE_MAX) {
         size_t len = (size_t)(uint8_t)in->data[0] << 8 | (uint8_t)in->data[1];
 
         if (len > DNS_UDP_MAX) {
             connection_end(connection, true, NULL);
             return;
         }
-        if (in->len < 2 + len)
-            return;
         query_handle(&asker, in->data + 2, len);
         if (!connection->is_dead)
             buf_consume(in, 2 + len);
     }
 }
 
+/* Sends and handles until neither makes room for more of the other. A query that is answered at
+ * once comes back here while its message is still in the buffer. */
+static void tcp_advance(struct connection *connection)
+{
+    size_t before;
+
+    if (connection->is_dead || connection->is_handled)
+        return;
+    connection->is_handled = true;
+    do {
+        tcp_send(connection);
+        before = connection->in.len;
+        tcp_handle(connection);
+    } while (!connection->is_dead && connection->in.len != before);
+    connection->is_handled = false;
+    if (!connection->is_dead)
+        tcp_settle(connection);
+}
+
 void resolver_tcp_ready(struct connection *connection)
 {
+    const size_t in_max = 2 + DNS_UDP_MAX; /* a whole message fits */
     struct buf *in = &connection->in;
     ssize_t n = 0;
 
-    if (!connection->client.is_eof && in->len < DNS_UDP_MAX) {
-        if (buf_reserve(in, DNS_UDP_MAX) < 0) {
+    if (!connection->client.is_eof && in->len < in_max) {
+        if (buf_reserve(in, in_max - in->len) < 0) {
             connection_end(connection, true, NULL);
             return;
         }
-        n = recv(connection->client.watch.fd, in->data + in->len, DNS_UDP_MAX, MSG_DONTWAIT);
+        n = recv(connection->client.watch.fd, in->data + in->len, in_max - in->len, MSG_DONTWAIT);
         if (n < 0 && errno != EAGAIN && errno != EINTR) {
             connection_end(connection, true, NULL);
             return;
@@ -502,9 +549,7 @@ void resolver_tcp_ready(struct connection *connection)
         in->len += (size_t)n;
         connection->deadline_ms = connection->guest->egress->now_ms + TCP_IDLE_MS;
     }
-    tcp_handle(connection);
-    if (!connection->is_dead)
-        tcp_send(connection);
+    tcp_advance(connection);
 }
 
 static struct query *query_find_due(const struct egress *egress)

@@ -28,6 +28,7 @@ ADDRESSES = {
     "loop.test": ["127.0.0.1"],
     "ssh.test": ["93.184.216.36"],
     "silent.test": ["93.184.216.37"],
+    "cut.test": ["93.184.216.34"],
 }
 TYPES = {"A": 1, "CNAME": 5, "TXT": 16, "AAAA": 28, "HTTPS": 65}
 log_lock = threading.Lock()
@@ -80,7 +81,8 @@ def answer(query):
     if kind == TYPES["HTTPS"] and found:  # with a hint that leads elsewhere, and keys for ECH
         hint = struct.pack(">HH", 4, 4) + socket.inet_aton("93.184.216.35")
         records.append((encode(name), kind, b"\0\1\0" + hint + struct.pack(">HH", 5, 3) + b"ech"))
-    head = struct.pack(">HHHHHH", ident, 0x8180 | (0 if found else 3), 1, len(records), 0, 0)
+    cut = 0x200 if name == "cut.test" else 0  # "there is more, over TCP"
+    head = struct.pack(">HHHHHH", ident, 0x8180 | cut | (0 if found else 3), 1, len(records), 0, 0)
     body = b"".join(owner + struct.pack(">HHIH", rtype, 1, ttl, len(data)) + data
                     for owner, rtype, data in records)
     return head + question + body

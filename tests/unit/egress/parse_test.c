@@ -266,6 +266,13 @@ static void a_reply_is_checked_and_written_anew(void)
     CHECK(dns_reply_write(&query, &reply, &reason, 40, &out) == 0); /* too long: cut */
     CHECK(out.data[7] == 0 && out.data[2] & 2);
     dns_reply_done(&reply);
+    in.data[2] = (char)0x83; /* cut by the server, within a record */
+    buf_clear(&out);
+    CHECK(dns_reply_parse(in.data, in.len - 3, &query, 7, &reply) == 0 && reply.count == 0);
+    CHECK(dns_reply_write(&query, &reply, &reason, 512, &out) == 0);
+    CHECK(out.data[7] == 0 && out.data[2] & 2);
+    dns_reply_done(&reply);
+    in.data[2] = (char)0x81;
     CHECK(dns_reply_parse(in.data, in.len, &query, 8, &reply) == -EBADMSG);
     dns_reply_done(&reply);
     in.data[13] = 'F'; /* the reply to another question */
