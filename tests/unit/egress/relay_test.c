@@ -25,14 +25,27 @@ static struct guest *guest_make(uint64_t number, const char *owner)
     return egress_guest_add(&egress, number, "sb-1", owner);
 }
 
-/* Returns how many pipes the owner gets. */
-static size_t pipes_take(struct guest *guest)
+/* Borrows all pipes that the owner gets. Returns how many. */
+static size_t pipes_take(struct guest *guest, struct pipe **list)
 {
     size_t count = 0;
 
-    while (count < MANY && pipe_borrow(guest))
-        count++;
+    for (struct pipe *pipe; count < MANY && (pipe = pipe_borrow(guest)); count++) {
+        pipe->next = *list;
+        *list = pipe;
+    }
     return count;
+}
+
+static void pipes_give_back(struct guest *guest, struct pipe *list)
+{
+    while (list) {
+        struct pipe *pipe = list;
+
+        list = pipe->next;
+        pipe_discard(guest, pipe);
+    }
+    CHECK(guest->owner->pipes == 0);
 }
 
 /* Makes one side of a connection; returns the other end of its socket. */
@@ -48,11 +61,15 @@ static int side_make(struct side *side)
 static void no_owner_gets_all_pipes(void)
 {
     struct guest *greedy = guest_make(1, "greedy"), *other = guest_make(2, "other");
-    size_t first = pipes_take(greedy), second = pipes_take(other);
+    struct pipe *of_greedy = NULL, *of_other = NULL;
+    size_t first = pipes_take(greedy, &of_greedy), second = pipes_take(other, &of_other);
 
     CHECK(first > 0 && first < MANY);
     CHECK(second >= 64);
     CHECK(egress.pipes_lent == first + second && greedy->owner->pipes == first);
+    pipes_give_back(greedy, of_greedy);
+    pipes_give_back(other, of_other);
+    CHECK(egress.pipes_lent == 0 && egress.pipe_count == 0);
 }
 
 static void bytes_pass_without_a_pipe(void)
@@ -62,9 +79,10 @@ static void bytes_pass_without_a_pipe(void)
     char *sent = xcalloc(1, BYTES), *got = xcalloc(1, BYTES);
     size_t sent_len = 0, got_len = 0;
     bool was_blocked = false;
+    struct pipe *pipes = NULL;
 
     connection.state = CONNECTION_RELAY;
-    CHECK(pipes_take(connection.guest) < MANY);
+    CHECK(pipes_take(connection.guest, &pipes) < MANY);
     for (size_t i = 0; i < BYTES; i++)
         sent[i] = (char)(i * 2654435761U >> 13);
     while (got_len < BYTES) {
@@ -91,6 +109,7 @@ static void bytes_pass_without_a_pipe(void)
     watch_close(&egress, &connection.server.watch);
     (void)close(client);
     (void)close(server);
+    pipes_give_back(connection.guest, pipes);
     free(sent);
     free(got);
 }
