@@ -120,6 +120,7 @@ void connections_free_dead(struct egress *egress)
         egress->dead = connection->next_dead;
         buf_done(&connection->in);
         buf_done(&connection->out);
+        free(connection->path);
         free(connection);
     }
 }
@@ -143,12 +144,24 @@ static void dial_failed(struct connection *connection)
     connection_end(connection, true, how);
 }
 
+/* What the connection was last allowed as. A head that is not complete was not decided yet; the
+ * connection was then dialed because the client was silent, as any bytes. */
+static struct asked connection_asked(const struct connection *connection)
+{
+    bool is_http = connection->protocol == NET_HTTP;
+
+    return (struct asked){ .name = connection->name[0] ? connection->name : NULL,
+                           .protocol =
+                               is_http && !connection->path ? NET_TCP : connection->protocol,
+                           .method = is_http && connection->path ? connection->method : NULL,
+                           .path = is_http ? connection->path : NULL };
+}
+
 /* The other addresses of a name are decided anew: a rule may be for some addresses alone. */
 static bool candidate_is_allowed(struct connection *connection, const struct net_address *address)
 {
     struct net_verdict verdict;
-    const struct asked asked = { .name = connection->name[0] ? connection->name : NULL,
-                                 .protocol = NET_UNKNOWN };
+    const struct asked asked = connection_asked(connection);
 
     return net_address_equal(address, &connection->destination) ||
            guest_decide(connection->guest, address, connection->port, &asked, &verdict);
@@ -181,6 +194,8 @@ static bool dial_next(struct connection *connection)
             (void)fd_close(fd);
             continue;
         }
+        /* What follows is decided for the server that gets it. */
+        connection->destination = *address;
         connection->server.watch.fd = fd;
         connection->deadline_ms = egress->now_ms + DIAL_MS;
         watch_set(egress, &connection->server.watch, EPOLLOUT);
@@ -327,8 +342,10 @@ static void name_guess(struct connection *connection)
 {
     const struct grant *grant = grant_find(connection->guest, &connection->destination);
 
-    if (grant && grant->names)
-        (void)snprintf(connection->name, sizeof(connection->name), "%s", grant->names->name);
+    if (!grant || !grant->names)
+        return;
+    (void)snprintf(connection->name, sizeof(connection->name), "%s", grant->names->name);
+    memcpy(connection->granted_name, connection->name, sizeof(connection->granted_name));
 }
 
 /* Decides without looking at bytes: allows at once where none are needed, and refuses at once what
@@ -450,13 +467,10 @@ void connection_tick(struct connection *connection)
 
 void connection_review(struct connection *connection)
 {
-    /* The next request of an HTTP connection is decided with its method and path. */
-    const struct asked asked = { .name = connection->name[0] ? connection->name : NULL,
-                                 .protocol = connection->protocol == NET_HTTP
-                                                 ? NET_UNKNOWN
-                                                 : connection->protocol };
+    struct asked asked = connection_asked(connection);
     struct net_verdict verdict;
 
+    asked.granted_name = connection->granted_name;
     if (connection->state != CONNECTION_DIAL && connection->state != CONNECTION_RELAY)
         return;
     if (guest_decide(connection->guest, &connection->destination, connection->port, &asked,

@@ -27,9 +27,10 @@ static bool names_decide(struct guest *guest, const struct net_request *request,
 /* A name that the client sends is allowed only together with an address that was given out for it:
  * otherwise a rule for a name would allow every address. In mode open every public address is
  * allowed without a name. */
-static bool name_decide(struct guest *guest, const struct net_request *request, const char *text,
-                        struct net_verdict *ret)
+static bool name_decide(struct guest *guest, const struct net_request *request,
+                        const struct asked *asked, struct net_verdict *ret)
 {
+    const char *text = asked->name;
     char name[NET_NAME_SIZE];
     struct net_address literal;
     const char *reason;
@@ -48,6 +49,7 @@ static bool name_decide(struct guest *guest, const struct net_request *request, 
         return false;
     }
     if (!request_decide(guest, *request, name, ret) || guest->mode != NET_ALLOW ||
+        (asked->granted_name && strcmp(name, asked->granted_name) == 0) ||
         grant_has_name(grant_find(guest, &request->address), name, guest->egress->now_ms))
         return ret->is_allowed;
     if (request_decide(guest, *request, NULL, ret))
@@ -71,7 +73,7 @@ bool guest_decide(struct guest *guest, const struct net_address *address, uint16
     struct net_verdict other;
 
     if (asked->name)
-        return name_decide(guest, &request, asked->name, ret);
+        return name_decide(guest, &request, asked, ret);
     if (request_decide(guest, request, NULL, ret))
         return true;
     if (asked->is_nameless || (asked->protocol != NET_TCP && asked->protocol != NET_UNKNOWN))

@@ -135,11 +135,14 @@ struct connection {
     bool is_dead;
     enum connection_state state;
     struct side client, server;
-    struct net_address destination;
+    struct net_address destination; /* first that of the client, then the one that is dialed */
     uint16_t port;
-    struct grant *grant; /* of the address that is dialed; counted as user */
+    struct grant *grant; /* of the client's address, whose route it needs; counted as user */
     enum net_protocol protocol;
     char name[NET_NAME_SIZE];
+    char granted_name[NET_NAME_SIZE]; /* the destination was given out for it; "": none */
+    char method[HTTP_METHOD_MAX + 1]; /* of the last request that was allowed */
+    char *path;                       /* of it; NULL: none yet */
     char rule[NET_VERDICT_SIZE];
     bool is_decided; /* the first bytes were seen and allowed */
     bool is_allowed; /* for the log */
@@ -267,11 +270,12 @@ struct asked {
     enum net_protocol protocol;
     const char *method;
     const char *path;
-    bool is_nameless; /* the names of the address do not count either */
+    const char *granted_name; /* needs no grant any more, see struct connection; NULL: none */
+    bool is_nameless;         /* the names of the address do not count either */
 };
 
 /* Decides a connection to an address by what is known of it. A name counts only for an address that
- * was given out for it. Writes the name that decided to ret_name ("": none). */
+ * was given out for it. */
 bool guest_decide(struct guest *guest, const struct net_address *address, uint16_t port,
                   const struct asked *asked, struct net_verdict *ret);
 

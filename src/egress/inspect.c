@@ -2,9 +2,11 @@
 /* What a client sends first, and each head of a plain HTTP connection. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/xalloc.h"
 #include "egress/egress_internal.h"
 #include "egress/hello.h"
 
@@ -46,11 +48,31 @@ static int connection_refuse(struct connection *connection, const char *reason)
     return -EACCES;
 }
 
+/* Notes what was allowed, for the time when the policy changes or the grant of the name ends. */
+static void connection_note(struct connection *connection, const struct asked *asked)
+{
+    const struct guest *guest = connection->guest;
+
+    if (asked->name) { /* in its one spelling, by which grants are found */
+        (void)net_name_normalize(asked->name, strlen(asked->name), connection->name);
+        /* In mode open a name may be allowed that the address was not given out for. */
+        if (grant_has_name(grant_find(connection->guest, &connection->destination),
+                           connection->name, guest->egress->now_ms))
+            memcpy(connection->granted_name, connection->name, sizeof(connection->granted_name));
+    }
+    if (asked->protocol == NET_HTTP) {
+        (void)snprintf(connection->method, sizeof(connection->method), "%s", asked->method);
+        free(connection->path);
+        connection->path = xstrdup(asked->path);
+    }
+}
+
 /* Decides by what the bytes say; clears nothing. */
-static int connection_judge(struct connection *connection, const struct asked *asked)
+static int connection_judge(struct connection *connection, struct asked *asked)
 {
     struct net_verdict verdict;
 
+    asked->granted_name = connection->granted_name;
     connection->protocol = asked->protocol;
     if (asked->name)
         (void)snprintf(connection->name, sizeof(connection->name), "%.*s", NET_NAME_MAX,
@@ -58,8 +80,7 @@ static int connection_judge(struct connection *connection, const struct asked *a
     if (!guest_decide(connection->guest, &connection->destination, connection->port, asked,
                       &verdict))
         return connection_refuse(connection, verdict.text);
-    if (asked->name) /* in its one spelling, by which grants are found */
-        (void)net_name_normalize(asked->name, strlen(asked->name), connection->name);
+    connection_note(connection, asked);
     (void)snprintf(connection->rule, sizeof(connection->rule), "%s", verdict.text);
     connection->is_decided = connection->is_allowed = true;
     return 1;
@@ -164,7 +185,7 @@ static int http_inspect(struct connection *connection)
 int connection_inspect(struct connection *connection)
 {
     const struct buf *in = &connection->in;
-    const struct asked asked = { .protocol = NET_TCP };
+    struct asked asked = { .protocol = NET_TCP };
     int r;
 
     if (connection->is_raw) {
