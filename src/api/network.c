@@ -98,12 +98,20 @@ bool network_layer_is_given(const struct msg_network_policy *message)
     return message && (*message->mode || message->allow_count > 0 || message->deny_count > 0);
 }
 
-/* Changes the lists of a layer. */
-static int layer_change(const struct msg_network_set_request *request, struct net_layer *layer,
-                        struct err *err)
+/* Changes the lists of a layer, or those of the layer that replaces it. */
+static int layer_change(const void *data, struct net_layer *layer, struct err *err)
 {
+    const struct msg_network_set_request *request = data;
+    struct net_layer replaced;
     int r;
 
+    if (request->policy) {
+        r = network_layer_read(request->policy, &replaced, err);
+        if (r < 0)
+            return r;
+        net_layer_done(layer);
+        *layer = replaced;
+    }
     for (size_t i = 0; i < request->remove_count; i++) {
         if (!net_layer_remove(layer, request->remove[i]))
             return err_set(err, ERR_NOT_FOUND, "the sandbox has no rule '%.100s'",
@@ -119,18 +127,12 @@ int network_service_set(const struct call *call, const struct msg_network_set_re
                         struct err *err)
 {
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
-    cleanup_with(net_layer_done) struct net_layer layer = { 0 };
     cleanup_with(net_policy_done) struct net_policy policy = { 0 };
     struct msg_network network;
     int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
 
     if (r == 0)
-        r = request->policy ? network_layer_read(request->policy, &layer, err)
-                            : sandbox_network_layer(sandbox, &layer, err);
-    if (r == 0)
-        r = layer_change(request, &layer, err);
-    if (r == 0)
-        r = sandbox_network_set(sandbox, &layer, err);
+        r = sandbox_network_change(sandbox, layer_change, request, err);
     if (r == 0)
         r = sandbox_network_policy(sandbox, &policy, err);
     if (r < 0)

@@ -416,24 +416,50 @@ void network_apply(struct host *host)
     free(list);
 }
 
-int sandbox_network_set(struct sandbox *sandbox, const struct net_layer *layer, struct err *err)
+/* Records and applies a layer during an operation. */
+static int network_write(struct sandbox *sandbox, const struct net_layer *layer, struct err *err)
 {
     cleanup_free char *recorded = NULL;
-    enum sandbox_state state = SANDBOX_STOPPED;
     int r = network_record(sandbox->host, sandbox->info.owner, sandbox->info.runtime, layer,
                            &recorded, err);
 
     if (r == 0)
-        r = sandbox_begin(sandbox, OPERATION_UPDATE, &state, err);
-    if (r != 0)
-        return r;
-    r = network_replace(sandbox, &recorded, err);
+        r = network_replace(sandbox, &recorded, err);
     if (r == 0)
         r = network_renew(sandbox, err);
     if (r == 0)
         sandbox_event(sandbox, EVENT_SANDBOX_UPDATED,
                       json_pack("{s:s, s:s}", "name", sandbox->info.name, "network",
                                 net_mode_name(layer->mode)));
+    return r;
+}
+
+int sandbox_network_set(struct sandbox *sandbox, const struct net_layer *layer, struct err *err)
+{
+    enum sandbox_state state = SANDBOX_STOPPED;
+    int r = sandbox_begin(sandbox, OPERATION_UPDATE, &state, err);
+
+    if (r != 0)
+        return r;
+    r = network_write(sandbox, layer, err);
+    sandbox_finish(sandbox, state);
+    return r;
+}
+
+int sandbox_network_change(struct sandbox *sandbox, network_change *change, const void *data,
+                           struct err *err)
+{
+    cleanup_with(net_layer_done) struct net_layer layer = { 0 };
+    enum sandbox_state state = SANDBOX_STOPPED;
+    int r = sandbox_begin(sandbox, OPERATION_UPDATE, &state, err);
+
+    if (r != 0)
+        return r;
+    r = sandbox_network_layer(sandbox, &layer, err);
+    if (r == 0)
+        r = change(data, &layer, err);
+    if (r == 0)
+        r = network_write(sandbox, &layer, err);
     sandbox_finish(sandbox, state);
     return r;
 }

@@ -74,3 +74,9 @@ void network_apply(struct host *host);
 /* Replaces the layer of a sandbox and records it. A running machine has it when this returns, and
  * connections that it forbids are cut. Fails like network_record. */
 int sandbox_network_set(struct sandbox *sandbox, const struct net_layer *layer, struct err *err);
+
+/* Lets a function change the layer of a sandbox, then does the same; no other change of the sandbox
+ * comes in between. */
+typedef int network_change(const void *data, struct net_layer *layer, struct err *err);
+int sandbox_network_change(struct sandbox *sandbox, network_change *change, const void *data,
+                           struct err *err);
