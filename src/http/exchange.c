@@ -198,7 +198,7 @@ enum MHD_Result exchange_begin(struct exchange *exchange, struct MHD_Connection 
                                const char *path, const struct request_line *line)
 {
     const struct refusal *refusal = framing_check(connection, line);
-    const struct frontend_ops *ops;
+    bool is_public = false;
 
     exchange->is_begun = true;
     exchange->connection = connection;
@@ -215,12 +215,16 @@ enum MHD_Result exchange_begin(struct exchange *exchange, struct MHD_Connection 
     if (refusal)
         return framing_refuse(exchange, refusal);
     frontend_find(exchange);
-    ops = exchange->frontend ? exchange->frontend->ops : NULL;
-    if (ops && ops->claim)
-        return frontend_begin(exchange);
-    exchange->refusal = access_check(exchange, ops && ops->is_public && ops->is_public(exchange));
+    if (exchange->frontend) {
+        const struct frontend_ops *ops = exchange->frontend->ops;
+
+        if (ops->claim)
+            return frontend_begin(exchange);
+        is_public = ops->is_public && ops->is_public(exchange);
+    }
+    exchange->refusal = access_check(exchange, is_public);
     exchange->is_unauthenticated = exchange->refusal != NULL;
-    if (!exchange->refusal && !ops)
+    if (!exchange->refusal && !exchange->frontend)
         exchange->refusal = &refuse_path;
     return exchange->refusal ? MHD_YES : frontend_begin(exchange);
 }
