@@ -176,6 +176,7 @@ static int sessions_print(const struct output_options *options,
         .titles = titles,
         .columns = ARRAY_SIZE(titles),
         .flexible = 0x100,
+        .spare = 0x5a,
         .id = row_id,
         .add = row_add,
     };

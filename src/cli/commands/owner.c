@@ -79,12 +79,12 @@ static void use_format(const struct output_options *options, const struct holt_o
     if (strcmp(name, "sandboxes") == 0)
         (void)snprintf(cell, CELL_SIZE, "%" PRIu64, owner->sandboxes);
     else if (strcmp(name, "memory") == 0)
-        output_size(options, cell, owner->memory_bytes);
+        output_size_short(options, cell, owner->memory_bytes);
     else if (strcmp(name, "cpus") == 0)
         (void)snprintf(cell, CELL_SIZE, "%" PRIu64 ".%03" PRIu64, owner->cpu_millis / 1000,
                        owner->cpu_millis % 1000);
     else if (strcmp(name, "disk") == 0)
-        output_size(options, cell, owner->disk_bytes);
+        output_size_short(options, cell, owner->disk_bytes);
     else if (strcmp(name, "pids") == 0)
         (void)snprintf(cell, CELL_SIZE, "%" PRIu64, owner->pids);
     else
@@ -119,6 +119,7 @@ static int owner_print(const struct output_options *options, const struct holt_o
         .titles = titles,
         .columns = ARRAY_SIZE(titles),
         .right = 0x02,
+        .flexible = 0x4,
         .id = ceiling_id,
         .add = ceiling_add,
     };
@@ -164,6 +165,7 @@ static int owners_print(const struct output_options *options, const struct holt_
         .titles = titles,
         .columns = ARRAY_SIZE(titles),
         .right = 0x3e,
+        .flexible = 0x1,
         .id = row_id,
         .add = row_add,
     };

@@ -106,6 +106,7 @@ static int ports_print(const struct output_options *options, const struct holt_p
         .titles = titles,
         .columns = ARRAY_SIZE(titles),
         .right = 0xa,
+        .spare = 0x5,
         .id = row_id,
         .add = row_add,
     };

@@ -138,6 +138,7 @@ static int ps_print(const struct ps_options *options, const struct holt_process_
         .columns = ARRAY_SIZE(titles),
         .right = 0x12,
         .flexible = 0xc0,
+        .spare = 0x24,
         .id = row_id,
         .add = row_add,
         .is_wanted = is_wanted,

@@ -41,14 +41,14 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
-/* Adds "12.0 MiB / 64.0 MiB", or "12.0 MiB" if there is no limit. */
+/* Adds "12.0M / 64.0M", or "12.0M" if there is no limit. */
 static void add_share(struct table *cells, const struct output_options *output, uint64_t used,
                       uint64_t limit)
 {
     char used_text[CELL_SIZE], limit_text[CELL_SIZE];
 
-    output_size(output, used_text, used);
-    output_size(output, limit_text, limit);
+    output_size_short(output, used_text, used);
+    output_size_short(output, limit_text, limit);
     if (limit == 0)
         table_add(cells, "%s", used_text);
     else
@@ -83,18 +83,25 @@ static void add_row(struct table *cells, const struct output_options *output,
     add_age(cells, stats->age_ms);
 }
 
-/* Prints at most this many rows; returns the number of lines. */
-static unsigned table_draw(const struct output_options *output, const struct holt_stats_list *list,
+/* Prints at most this many rows; returns the number of lines. A table that is drawn over later is
+ * clipped: a line that the terminal wraps would be two. */
+static unsigned table_draw(const struct stats_options *options, const struct holt_stats_list *list,
                            size_t most)
 {
-    static const char *const titles[] = { "SANDBOX", "STATE",     "CPU",     "MEMORY",
-                                          "PIDS",    "PROCESSES", "STORAGE", "AGE" };
-    cleanup_with(
-        table_done) struct table cells = { titles, ARRAY_SIZE(titles), 0xf4, 0x1, NULL, 0 };
+    static const char *const titles[] = { "SANDBOX", "STATE", "CPU",     "MEMORY",
+                                          "PIDS",    "PROCS", "STORAGE", "AGE" };
+    cleanup_with(table_done) struct table cells = {
+        .titles = titles,
+        .columns = ARRAY_SIZE(titles),
+        .right = 0xf4,
+        .flexible = 0x1,
+        .spare = 0x2,
+        .is_clipped = !options->is_once,
+    };
     size_t count = list->count < most ? list->count : most;
 
     for (size_t i = 0; i < count; i++)
-        add_row(&cells, output, list->items[i]);
+        add_row(&cells, &options->output, list->items[i]);
     table_print(&cells);
     return (unsigned)count + 1;
 }
@@ -107,7 +114,7 @@ static int table_redraw(struct stats_options *options, const struct holt_stats_l
     terminal_size(&height, &width);
     if (options->lines > 0)
         (void)printf("\033[%uA\033[J", options->lines);
-    options->lines = table_draw(&options->output, list, height > 2 ? height - 2 : 1);
+    options->lines = table_draw(options, list, height > 2 ? height - 2 : 1);
     return command_printed();
 }
 
@@ -115,7 +122,7 @@ static int print_once(const struct stats_options *options, const struct holt_sta
 {
     if (options->output.wants_json)
         return output_json(list, "stats");
-    (void)table_draw(&options->output, list, SIZE_MAX);
+    (void)table_draw(options, list, SIZE_MAX);
     return command_printed();
 }
 

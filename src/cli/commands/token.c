@@ -175,6 +175,7 @@ static int tokens_print(const struct output_options *options, const struct holt_
         .titles = titles,
         .columns = ARRAY_SIZE(titles),
         .flexible = 0x88,
+        .spare = 0x22,
         .id = row_id,
         .add = row_add,
     };

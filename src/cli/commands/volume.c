@@ -73,6 +73,8 @@ static int volumes_print(const struct output_options *options, const struct holt
         .count = list->count + list->unrecorded_count,
         .titles = titles,
         .columns = ARRAY_SIZE(titles),
+        .flexible = 0x1,
+        .spare = 0x2,
         .id = row_id,
         .add = row_add,
         .owner = row_owner,

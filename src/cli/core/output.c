@@ -166,7 +166,8 @@ static int print_table(const struct listing *listing, const void *options)
         .titles = titles,
         .columns = listing->columns + more,
         .right = listing->right << more,
-        .flexible = listing->flexible << more,
+        .flexible = listing->flexible << more | more,
+        .spare = listing->spare << more,
     };
 
     for (size_t i = 0; i < listing->columns && i < COLUMNS_MAX; i++)
@@ -200,4 +201,12 @@ void output_size(const struct output_options *options, char cell[CELL_SIZE], uin
         (void)snprintf(cell, CELL_SIZE, "%" PRIu64, bytes);
     else
         format_size(cell, bytes);
+}
+
+void output_size_short(const struct output_options *options, char cell[CELL_SIZE], uint64_t bytes)
+{
+    if (options->wants_bytes)
+        (void)snprintf(cell, CELL_SIZE, "%" PRIu64, bytes);
+    else
+        format_size_short(cell, bytes);
 }

@@ -18,6 +18,7 @@ struct listing {
     size_t columns;
     unsigned right;    /* a bit for each column that is flush right */
     unsigned flexible; /* a bit for each column that may be cut to fit a terminal */
+    unsigned spare;    /* a bit for each column that may be cut when that is not enough */
 
     /* Returns what --quiet prints for a row; NULL: nothing. */
     const char *(*id)(const void *result, size_t row);
@@ -49,3 +50,6 @@ int output_json_text(const char *text);
 
 /* Formats a number of bytes as "1.5 MiB", or as a plain number with --bytes. */
 void output_size(const struct output_options *options, char cell[CELL_SIZE], uint64_t bytes);
+
+/* The same as "1.5M", for tables with many columns. */
+void output_size_short(const struct output_options *options, char cell[CELL_SIZE], uint64_t bytes);

@@ -16,10 +16,11 @@
 #include "cli/core/report.h"
 #include "cli/core/terminal.h"
 
-enum { COLUMNS_MAX = 16, CELL_BYTES_MAX = 8192, CUT_LEAST = 8 };
+enum { COLUMNS_MAX = 16, CELL_BYTES_MAX = 8192, CUT_LEAST = 8, CUT_SIGN = 3, GAP = 2 };
 
 struct layout {
     int widths[COLUMNS_MAX];
+    int room; /* columns of the terminal */
     bool has_colours;
 };
 
@@ -96,7 +97,7 @@ static void print_cell(const struct layout *layout, const char *title, const cha
     bool is_cut = text_width(cell) > width;
 
     (void)printf("%s%.*s%s%s", colour ? colour : "",
-                 is_cut ? bytes_of(cell, width - (int)strlen("...")) : (int)strlen(cell), cell,
+                 is_cut ? bytes_of(cell, width - CUT_SIGN) : (int)strlen(cell), cell,
                  is_cut ? "..." : "", colour ? COLOUR_NONE : "");
 }
 
@@ -104,47 +105,65 @@ static void print_cell(const struct layout *layout, const char *title, const cha
 static void print_row(const struct table *table, const char *const *cells,
                       const struct layout *layout)
 {
+    int left = layout->room;
+
     for (size_t i = 0; i < table->columns; i++) {
-        int width = layout->widths[i], padding = width - text_width(cells[i]);
+        int gap = i > 0 ? GAP : 0, width = layout->widths[i], padding;
         bool is_right = table->right >> i & 1, is_last = i + 1 == table->columns;
 
         if (is_last && *cells[i] == '\0')
             break;
+        if (table->is_clipped && width > left - gap)
+            width = left - gap;
+        if (width < CUT_SIGN && width < layout->widths[i])
+            break;
+        left -= gap + width;
+        padding = width - text_width(cells[i]);
         padding = padding > 0 ? padding : 0; /* a cell that is cut has none */
-        (void)printf("%s%*s", i > 0 ? "  " : "", is_right ? padding : 0, "");
+        (void)printf("%*s", gap + (is_right ? padding : 0), "");
         print_cell(layout, table->titles[i], cells[i], width);
         (void)printf("%*s", is_right || is_last ? 0 : padding, "");
     }
     (void)printf("\n");
 }
 
-/* Makes the widest of the flexible columns narrower until the table fits or none can be cut. */
-static void layout_fit(const struct table *table, struct layout *layout)
+/* Makes the widest of these columns narrower until the table fits or none can be cut. Returns by
+ * how much the table is too wide. */
+static int columns_cut(const struct table *table, struct layout *layout, unsigned which, int excess)
 {
-    uint32_t rows, room;
-    int excess = 2 * ((int)table->columns - 1);
-
-    terminal_size(&rows, &room);
-    for (size_t i = 0; i < table->columns; i++)
-        excess += layout->widths[i];
-    for (excess -= (int)room; excess > 0; excess--) {
+    for (; excess > 0; excess--) {
         int *widest = NULL;
 
         for (size_t i = 0; i < table->columns; i++)
-            if ((table->flexible >> i & 1) && layout->widths[i] > CUT_LEAST &&
+            if ((which >> i & 1) && layout->widths[i] > CUT_LEAST &&
                 (!widest || layout->widths[i] > *widest))
                 widest = &layout->widths[i];
         if (!widest)
-            return;
+            return excess;
         --*widest;
     }
+    return 0;
+}
+
+static void layout_fit(const struct table *table, struct layout *layout)
+{
+    int excess = GAP * ((int)table->columns - 1) - layout->room;
+
+    for (size_t i = 0; i < table->columns; i++)
+        excess += layout->widths[i];
+    excess = columns_cut(table, layout, table->flexible, excess);
+    (void)columns_cut(table, layout, table->spare, excess);
 }
 
 void table_print(const struct table *table)
 {
     struct layout layout = { .has_colours = terminal_has_colours(STDOUT_FILENO) };
 
+    uint32_t rows, room;
+
     assert(table->columns > 0 && table->columns <= COLUMNS_MAX);
+    terminal_size(&rows, &room);
+    layout.room = (int)room;
     for (size_t i = 0; i < table->columns; i++)
         layout.widths[i] = text_width(table->titles[i]);
     for (size_t i = 0; i < table->count; i++)
@@ -176,6 +195,20 @@ void format_size(char cell[CELL_SIZE], uint64_t bytes)
         unit++;
     }
     (void)snprintf(cell, CELL_SIZE, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+}
+
+void format_size_short(char cell[CELL_SIZE], uint64_t bytes)
+{
+    static const char units[] = "BKMGTPE";
+    double value = (double)bytes;
+    size_t unit = 0;
+
+    while (value >= 1024 && unit + 1 < strlen(units)) {
+        value /= 1024;
+        unit++;
+    }
+    (void)snprintf(cell, CELL_SIZE, unit == 0 || value >= 99.95 ? "%.0f%c" : "%.1f%c", value,
+                   units[unit]);
 }
 
 void format_age(char cell[CELL_SIZE], int64_t ms)

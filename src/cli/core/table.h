@@ -2,6 +2,7 @@
  * the table, long cells of some columns are cut. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,6 +11,8 @@ struct table {
     size_t columns;
     unsigned right;    /* a bit for each column that is flush right */
     unsigned flexible; /* a bit for each column that may be cut to fit a terminal */
+    unsigned spare;    /* a bit for each column that may be cut when that is not enough */
+    bool is_clipped;   /* no line is longer than the terminal, whatever has to be cut */
     char **cells;      /* row after row */
     size_t count;
 };
@@ -29,6 +32,9 @@ enum { CELL_SIZE = 40 };
 
 /* "1.5 MiB". */
 void format_size(char cell[CELL_SIZE], uint64_t bytes);
+
+/* "1.5M", "512M": at most six characters below 1 EiB. */
+void format_size_short(char cell[CELL_SIZE], uint64_t bytes);
 
 /* Formats how long ago a time, in milliseconds since 1970, was: "5m ago"; "-" for 0. */
 void format_age(char cell[CELL_SIZE], int64_t ms);

@@ -1,7 +1,13 @@
 """Runs a command with a terminal of ROWS x COLUMNS on stdout and stderr, and prints what it has written there.
 
-usage: on_terminal.py COLUMNS COMMAND..."""
-import fcntl, os, pty, struct, sys, termios
+usage: on_terminal.py [--until N] COLUMNS COMMAND...
+--until ends the command when it has drawn a table over itself N times."""
+import fcntl, os, pty, signal, struct, sys, termios
+
+redraws = 0
+if sys.argv[1] == "--until":
+    redraws = int(sys.argv[2])
+    del sys.argv[1:3]
 
 pid, terminal = pty.fork()
 if pid == 0:
@@ -11,6 +17,8 @@ written = b""
 try:
     while piece := os.read(terminal, 65536):
         written += piece
+        if redraws and written.count(b"\033[J") >= redraws:
+            os.kill(pid, signal.SIGTERM)
 except OSError:
     pass  # the other side is closed
 os.waitpid(pid, 0)
