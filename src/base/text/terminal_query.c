@@ -161,6 +161,29 @@ static struct sequence device_parse(const char *data, size_t len)
     return (struct sequence){ .len = 0 };
 }
 
+/* A graphics command of kitty, ESC _ G KEY=VALUE,...;DATA, is a request if it has a=q. */
+static struct sequence application_parse(const char *data, size_t len)
+{
+    size_t key = 3; /* where the current one starts */
+
+    if (len > 2 && data[2] != 'G')
+        return (struct sequence){ .len = 2, .string = STRING_SHOWN };
+    for (size_t i = 3; i < len; i++) {
+        bool is_end = data[i] == ';' || data[i] == ESC || data[i] == CAN || data[i] == SUB;
+
+        if (!is_end && data[i] != ',')
+            continue;
+        if (i == key + 3 && memcmp(data + key, "a=q", 3) == 0)
+            return (struct sequence){ .len = i, .is_query = true, .string = STRING_HIDDEN };
+        if (is_end)
+            return (struct sequence){ .len = 2, .string = STRING_SHOWN };
+        key = i + 1;
+    }
+    if (len >= TERMINAL_QUERY_MAX)
+        return (struct sequence){ .len = 2, .string = STRING_SHOWN };
+    return (struct sequence){ .len = 0 };
+}
+
 /* Looks at TERMINAL_QUERY_MAX bytes at most, so that the result does not depend on the pieces. */
 static struct sequence sequence_parse(const char *data, size_t len)
 {
@@ -177,8 +200,9 @@ static struct sequence sequence_parse(const char *data, size_t len)
         return device_parse(data, len);
     case 'X':
     case '^':
-    case '_':
         return (struct sequence){ .len = 2, .string = STRING_SHOWN };
+    case '_':
+        return application_parse(data, len);
     case 'Z': /* DECID */
         return (struct sequence){ .len = 2, .is_query = true };
     default:

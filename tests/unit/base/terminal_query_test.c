@@ -86,6 +86,9 @@ static void requests_are_hidden(void)
 static void settings_are_not_asked_for(void)
 {
     check_hidden("a\033P$qm\033\\b", 9, "a\0\0\0\0\0\033\\b");
+    check_hidden("\033_Gi=31,s=1,a=q,t=d;AA\033\\b", 25,
+                 "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\033\\b");
+    check_hidden("\033_Ga=q\033\\", 8, "\0\0\0\0\0\0\033\\");
     check_hidden("\033P+q544e\033\\", 10, "\0\0\0\0\0\0\0\0\033\\");
 }
 
@@ -113,6 +116,10 @@ static void other_output_stays(void)
         "\033[1;2;3$x",
         "\033[>4n",
         "\033_Gsomething\033\\",
+        "\033_Ga=t,i=1;a=q,\033\\",
+        "\033_Xa=q\033\\",
+        "\033_Gaa=q;\033\\",
+        "\033_Ga=q",
         "\033[6",
         "\033",
         "\033]11;?",
