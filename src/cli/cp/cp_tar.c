@@ -40,6 +40,7 @@ enum { BLOCK_BYTES = 128 << 10 };
     FUNCTION(archive_entry_set_size)                                                               \
     FUNCTION(archive_entry_set_symlink)                                                            \
     FUNCTION(archive_entry_set_uid)                                                                \
+    FUNCTION(archive_entry_size)                                                                   \
     FUNCTION(archive_entry_symlink)                                                                \
     FUNCTION(archive_entry_uid)                                                                    \
     FUNCTION(archive_errno)                                                                        \
@@ -241,28 +242,38 @@ static int parents_push(struct tar_in *in, const char *path)
     return r;
 }
 
-static int in_data(struct tar_in *in)
+/* Writes a hole of a sparse file. */
+static int in_hole(struct tar_in *in, la_int64_t len)
 {
     static const char zeros[4096];
+
+    while (len > 0) {
+        size_t part = len < (la_int64_t)sizeof(zeros) ? (size_t)len : sizeof(zeros);
+
+        if (tree_push_data(in->push, zeros, part, &in->error) < 0)
+            return -EPIPE;
+        len -= (la_int64_t)part;
+    }
+    return 0;
+}
+
+/* The last hole of a sparse file has no block behind it. */
+static int in_data(struct tar_in *in, la_int64_t size)
+{
     la_int64_t offset, at = 0;
     const void *data;
     size_t len;
     int r;
 
     while ((r = call.archive_read_data_block(in->archive, &data, &len, &offset)) == ARCHIVE_OK) {
-        for (; at < offset; at += (la_int64_t)sizeof(zeros)) {
-            la_int64_t gap = offset - at;
-            size_t part = gap < (la_int64_t)sizeof(zeros) ? (size_t)gap : sizeof(zeros);
-
-            if (tree_push_data(in->push, zeros, part, &in->error) < 0)
-                return -EPIPE;
-        }
+        if (in_hole(in, offset - at) < 0)
+            return -EPIPE;
         at = offset + (la_int64_t)len;
         cp_moved(in->cp, len);
         if (tree_push_data(in->push, data, len, &in->error) < 0)
             return -EPIPE;
     }
-    return r == ARCHIVE_EOF ? 0 : -EBADMSG;
+    return r == ARCHIVE_EOF ? in_hole(in, size - at) : -EBADMSG;
 }
 
 static int in_entry(struct tar_in *in, struct archive_entry *header)
@@ -300,7 +311,7 @@ static int in_entry(struct tar_in *in, struct archive_entry *header)
         memcpy(in->open, path, strlen(path) + 1);
     else
         parent_of(path, in->open);
-    return entry.type == ENTRY_FILE && !hard ? in_data(in) : 0;
+    return entry.type == ENTRY_FILE && !hard ? in_data(in, call.archive_entry_size(header)) : 0;
 }
 
 static int in_all(struct tar_in *in)
