@@ -19,7 +19,7 @@ struct logs_options {
     bool is_following;
     bool has_times;    /* before each line */
     uint64_t since_ms; /* a time; 0: none */
-    bool has_since, has_tail, has_lines;
+    bool has_since, has_stderr_since, has_tail, has_lines;
     uint64_t since;
     uint64_t stderr_since;
     uint64_t tail_bytes;
@@ -47,7 +47,7 @@ static int set_stderr_since(void *into, const char *value, struct err *err)
 
     if (parse_u64(value, &options->stderr_since) < 0)
         return err_set(err, ERR_INVALID, "--stderr-since '%.100s' is not a number of bytes", value);
-    options->has_since = true;
+    options->has_since = options->has_stderr_since = true;
     return 0;
 }
 
@@ -83,6 +83,30 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
+static void offset_raise(uint64_t *offset, uint64_t least)
+{
+    if (*offset < least)
+        *offset = least;
+}
+
+/* Sets the offsets to the start of the last lines or bytes of what was asked for. */
+static int tail_set(const struct logs_options *options, struct holt *holt,
+                    struct holt_attach_options *request, struct holt_error *error)
+{
+    const uint64_t since = request->stdout_offset, stderr_since = request->stderr_offset;
+    int r = 0;
+
+    if (options->has_lines)
+        r = tail_find(holt, request, (uint32_t)options->tail_lines, error);
+    else if (options->has_tail && options->has_since)
+        r = tail_find_bytes(holt, request, options->tail_bytes, error);
+    else
+        request->replays = options->has_tail;
+    offset_raise(&request->stdout_offset, since);
+    offset_raise(&request->stderr_offset, stderr_since);
+    return r;
+}
+
 /* Finds the marks of time, and the offsets at the time to start from. */
 static int times_find(const struct logs_options *options, struct holt *holt,
                       struct holt_attach_options *request, struct holt_process_info **ret,
@@ -94,7 +118,8 @@ static int times_find(const struct logs_options *options, struct holt *holt,
     if (r < 0 || options->since_ms == 0)
         return r;
     request->stdout_offset = line_times_since(*ret, 0, (int64_t)options->since_ms);
-    request->stderr_offset = line_times_since(*ret, 1, (int64_t)options->since_ms);
+    if (!options->has_stderr_since)
+        request->stderr_offset = line_times_since(*ret, 1, (int64_t)options->since_ms);
     return 0;
 }
 
@@ -114,14 +139,11 @@ static int logs_run(int argc, char **argv)
         return status;
     if (!command_has_operands(&command_logs, &operands, argc - next))
         return STATUS_HOLT;
-    if ((options.has_tail || options.has_lines) && options.has_since)
-        return command_misused(&command_logs, "starts either at --tail or at --since");
     if (connection_open(&connection) < 0)
         return STATUS_HOLT;
     request.sandbox = argv[next];
     request.process_id = setup.command = argv[next + 1];
     request.follows = options.is_following;
-    request.replays = options.has_tail;
     request.replay_bytes = options.tail_bytes;
     request.stdout_offset = options.since;
     request.stderr_offset = options.stderr_since;
@@ -130,8 +152,7 @@ static int logs_run(int argc, char **argv)
         return report_holt_error(&error);
     line_times.info = info;
     setup.line_times = options.has_times ? &line_times : NULL;
-    if (options.has_lines &&
-        tail_find(connection.holt, &request, (uint32_t)options.tail_lines, &error) < 0)
+    if (tail_set(&options, connection.holt, &request, &error) < 0)
         return report_holt_error(&error);
     if (holt_process_attach(connection.holt, &request, HOLT_NO_DEADLINE, &setup.process, &error) <
         0)

@@ -14,7 +14,8 @@ struct line_times {
     bool is_inside[2];                    /* the last byte of stdout and stderr was no line end */
 };
 
-/* Returns the offset of the output that came at this time or later, in stdout (0) or stderr (1). */
+/* Returns the offset of the output that came at this time or later, in stdout (0) or stderr (1).
+ * Where the marks leave open when output came, it starts with some earlier output. */
 uint64_t line_times_since(const struct holt_process_info *info, int stream, int64_t time_ms);
 
 /* Appends output with the time before each line. Output beyond the marks comes now. */

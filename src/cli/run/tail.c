@@ -112,3 +112,16 @@ int tail_find(struct holt *holt, struct holt_attach_options *request, uint32_t l
     request->stderr_offset = reading.stderr_offset;
     return r < 0 ? -1 : 0;
 }
+
+int tail_find_bytes(struct holt *holt, struct holt_attach_options *request, uint64_t bytes,
+                    struct holt_error *error)
+{
+    cleanup_result struct holt_process_info *info = NULL;
+
+    if (holt_process_get(holt, request->sandbox, request->process_id, HOLT_NO_DEADLINE, &info,
+                         error) < 0)
+        return -1;
+    request->stdout_offset = info->stdout_total > bytes ? info->stdout_total - bytes : 0;
+    request->stderr_offset = info->stderr_total > bytes ? info->stderr_total - bytes : 0;
+    return 0;
+}

@@ -13,3 +13,7 @@ enum { TAIL_LINES_MAX = 1000000 };
  * written now. Returns 0 or -1. */
 int tail_find(struct holt *holt, struct holt_attach_options *request, uint32_t lines,
               struct holt_error *error);
+
+/* The same for the last bytes of each stream. */
+int tail_find_bytes(struct holt *holt, struct holt_attach_options *request, uint64_t bytes,
+                    struct holt_error *error);
