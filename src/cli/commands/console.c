@@ -36,8 +36,7 @@ static const struct option_row console_rows[] = {
       OPTION_FLAG(struct console_options, wants_open) },
     OPTION_OUTPUT,
     OPTION_JSON,
-    { "quiet", 'q', NULL, "print only the link (the default)",
-      OPTION_FLAG(struct output_options, is_quiet) },
+    { "quiet", 'q', NULL, "print only the link (the default)", OPTION_CALL(option_set_quiet) },
     OPTION_HELP,
 };
 

@@ -89,7 +89,7 @@ static const struct option_row rows[] = {
       OPTION_TEXT(struct create_options, sandbox.idempotency_key) },
     OPTION_OUTPUT,
     OPTION_JSON,
-    { "quiet", 'q', NULL, "print only the id", OPTION_FLAG(struct output_options, is_quiet) },
+    { "quiet", 'q', NULL, "print only the id", OPTION_CALL(option_set_quiet) },
     OPTION_HELP,
 };
 

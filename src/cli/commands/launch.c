@@ -10,6 +10,7 @@
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/run/options.h"
+#include "cli/run/outcome.h"
 #include "holt.h"
 
 struct launch_options {
@@ -78,36 +79,23 @@ static const struct option_row rows[] = {
       OPTION_TEXT(struct launch_options, key) },
     OPTION_OUTPUT,
     OPTION_JSON,
-    { "quiet", 'q', NULL, "print only the id", OPTION_FLAG(struct output_options, is_quiet) },
+    { "quiet", 'q', NULL, "print only the id", OPTION_CALL(option_set_quiet) },
 };
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), &run_process_table };
-
-static int report_unready(const struct holt_process_info *process, const char *command)
-{
-    struct err err;
-
-    (void)err_set(&err, ERR_DEADLINE, "launch: '%.200s' (%s) is not ready in time: %.200s", command,
-                  process->id, process->unready_reason);
-    (void)err_remedy(&err, "it continues to run (see 'holt logs', 'holt ps')");
-    return report_err(&err);
-}
 
 /* Prints the id and the address on one line; the address only if the service is ready or was not
  * waited for. */
 static int print_launched(const struct output_options *output,
                           const struct holt_process_info *process, const char *command, bool waits)
 {
-    bool is_unready = waits && !process->is_ready;
-    const char *address = is_unready ? "" : process->address;
+    const char *address = waits && !process->is_ready ? "" : process->address;
 
     if (output->wants_json || output->is_quiet)
         (void)output_id(output, process, NULL, process->id);
     else
         (void)printf("%s%s%s\n", process->id, *address ? " " : "", address);
-    if (process->has_ended_unready)
-        return report("launch: '%.200s' has ended (see 'holt logs')", command);
-    return is_unready ? report_unready(process, command) : command_printed();
+    return waits ? run_ready_status("launch", command, process) : command_printed();
 }
 
 static int launch(const char *sandbox, struct launch_options *options, char **args)

@@ -56,7 +56,7 @@ static int network_print(const struct output_options *options, const struct holt
 static const struct option_row show_rows[] = {
     OPTION_OUTPUT,
     OPTION_JSON,
-    { "quiet", 'q', NULL, "print only the mode", OPTION_FLAG(struct output_options, is_quiet) },
+    { "quiet", 'q', NULL, "print only the mode", OPTION_CALL(option_set_quiet) },
     OPTION_HELP,
 };
 
@@ -122,7 +122,7 @@ static const struct option_row set_rows[] = {
       OPTION_CALL(set_net_file) },
     OPTION_OUTPUT,
     OPTION_JSON,
-    { "quiet", 'q', NULL, "print only the mode", OPTION_FLAG(struct output_options, is_quiet) },
+    { "quiet", 'q', NULL, "print only the mode", OPTION_CALL(option_set_quiet) },
     OPTION_HELP,
 };
 
@@ -165,7 +165,7 @@ static const struct option_row change_rows[] = {
     { "remove", 0, NULL, "remove the rules", OPTION_FLAG(struct set_options, is_removing) },
     OPTION_OUTPUT,
     OPTION_JSON,
-    { "quiet", 'q', NULL, "print only the mode", OPTION_FLAG(struct output_options, is_quiet) },
+    { "quiet", 'q', NULL, "print only the mode", OPTION_CALL(option_set_quiet) },
     OPTION_HELP,
 };
 
@@ -315,7 +315,7 @@ static const struct option_row test_rows[] = {
       OPTION_TEXT(struct test_options, target.method) },
     OPTION_OUTPUT,
     OPTION_JSON,
-    { "quiet", 'q', NULL, "print nothing", OPTION_FLAG(struct output_options, is_quiet) },
+    { "quiet", 'q', NULL, "print nothing", OPTION_CALL(option_set_quiet) },
     OPTION_HELP,
 };
 

@@ -58,7 +58,7 @@ static const struct option_row set_rows[] = {
       OPTION_CALL(set_unset) },
     OPTION_OUTPUT,
     OPTION_JSON,
-    { "quiet", 'q', NULL, "print nothing", OPTION_FLAG(struct output_options, is_quiet) },
+    { "quiet", 'q', NULL, "print nothing", OPTION_CALL(option_set_quiet) },
     OPTION_HELP,
 };
 

@@ -117,7 +117,7 @@ static int ports_print(const struct output_options *options, const struct holt_p
 static const struct option_row ls_rows[] = {
     OPTION_OUTPUT,
     OPTION_JSON,
-    { "quiet", 'q', NULL, "print only addresses", OPTION_FLAG(struct output_options, is_quiet) },
+    { "quiet", 'q', NULL, "print only addresses", OPTION_CALL(option_set_quiet) },
     OPTION_HELP,
 };
 

@@ -16,6 +16,7 @@
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/run/attach.h"
+#include "cli/run/input.h"
 #include "cli/run/options.h"
 #include "holt.h"
 
@@ -135,6 +136,8 @@ static int sh_run(int argc, char **argv)
     if (!command_has_operands(&command_sh, &operands, argc - next) ||
         connection_open(&connection) < 0)
         return STATUS_HOLT;
+    if (run_input_is_waiting())
+        report_note("sh: standard input is not passed on; use 'holt exec -i'");
     (void)signal(SIGPIPE, SIG_IGN); /* EPIPE is the exit status instead */
     command.shell = argv[next + 1];
     command.text = argv[next + 2];

@@ -73,8 +73,7 @@ static const struct option_row create_rows[] = {
     { "e2b", 0, NULL, "print it in the format of an E2B API key", OPTION_CALL(set_e2b) },
     OPTION_OUTPUT,
     OPTION_JSON,
-    { "quiet", 'q', NULL, "print only the secret (the default)",
-      OPTION_FLAG(struct output_options, is_quiet) },
+    { "quiet", 'q', NULL, "print only the secret (the default)", OPTION_CALL(option_set_quiet) },
     OPTION_HELP,
 };
 

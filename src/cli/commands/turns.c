@@ -330,8 +330,7 @@ static const struct option_row fork_rows[] = {
       OPTION_CALL(set_net_file) },
     OPTION_OUTPUT,
     OPTION_JSON,
-    { "quiet", 'q', NULL, "print only ids (the default)",
-      OPTION_FLAG(struct output_options, is_quiet) },
+    { "quiet", 'q', NULL, "print only ids (the default)", OPTION_CALL(option_set_quiet) },
     OPTION_HELP,
 };
 

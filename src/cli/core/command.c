@@ -14,9 +14,9 @@ int option_set_output(void *into, const char *value, struct err *err)
 
     if (strcmp(value, "json") != 0 && strcmp(value, "table") != 0)
         return err_set(err, ERR_INVALID, "--output is 'table' or 'json', not '%.100s'", value);
-    options->wants_json = strcmp(value, "json") == 0;
-    if (options->wants_json)
+    if (strcmp(value, "json") == 0)
         report_in_json();
+    options->wants_json = strcmp(value, "json") == 0 && !options->is_quiet;
     return 0;
 }
 
@@ -24,6 +24,17 @@ int option_set_json(void *into, const char *value, struct err *err)
 {
     (void)value;
     return option_set_output(into, "json", err);
+}
+
+int option_set_quiet(void *into, const char *value, struct err *err)
+{
+    struct output_options *options = into;
+
+    (void)value;
+    (void)err;
+    options->is_quiet = true;
+    options->wants_json = false;
+    return 0;
 }
 
 static const struct option_row help_rows[] = { OPTION_HELP };

@@ -31,7 +31,7 @@ struct common_options {
 /* For commands that print a result. */
 struct output_options {
     struct common_options common;
-    bool wants_json;
+    bool wants_json; /* never together with is_quiet, which precedes */
     bool is_quiet;
     bool wants_bytes; /* sizes as plain numbers */
 };
@@ -47,7 +47,7 @@ struct output_options {
     }
 #define OPTION_QUIET                                                                               \
     {                                                                                              \
-        "quiet", 'q', NULL, "print only ids", OPTION_FLAG(struct output_options, is_quiet)         \
+        "quiet", 'q', NULL, "print only ids", OPTION_CALL(option_set_quiet)                        \
     }
 #define OPTION_BYTES                                                                               \
     {                                                                                              \
@@ -56,11 +56,12 @@ struct output_options {
     }
 #define OPTION_QUIET_NAMES                                                                         \
     {                                                                                              \
-        "quiet", 'q', NULL, "print only names", OPTION_FLAG(struct output_options, is_quiet)       \
+        "quiet", 'q', NULL, "print only names", OPTION_CALL(option_set_quiet)                      \
     }
 
 int option_set_output(void *into, const char *value, struct err *err);
 int option_set_json(void *into, const char *value, struct err *err);
+int option_set_quiet(void *into, const char *value, struct err *err);
 
 /* The row that every command's table ends with. */
 #define OPTION_HELP                                                                                \

@@ -12,6 +12,7 @@
 #include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
+#include "cli/run/outcome.h"
 #include "cli/run/run.h"
 #include "holt.h"
 
@@ -63,14 +64,16 @@ static int detached_start(struct holt *holt, const char *sandbox, const struct r
     service.command = command;
     service.port = port.inside;
     service.host_port = port.host;
+    service.waits = true;
     return holt_process_launch(holt, sandbox, &service, HOLT_NO_DEADLINE, ret, error);
 }
 
-/* Prints the id of the sandbox and the address of its port on one line, or both as JSON. */
+/* Prints the id of the sandbox, and the address of its port if it is ready, on one line; or both as
+ * JSON. */
 static int detached_print(const struct output_options *output, const struct holt_sandbox *sandbox,
                           const struct holt_process_info *process)
 {
-    const char *address = output->is_quiet ? "" : process->address;
+    const char *address = output->is_quiet || !process->is_ready ? "" : process->address;
     size_t sandbox_len, process_len;
     const char *sandbox_text = output_json_find(sandbox, "sandbox", &sandbox_len);
     const char *process_text = output_json_find(process, "process", &process_len);
@@ -87,21 +90,27 @@ static int detached_print(const struct output_options *output, const struct holt
     return output_json_text(text);
 }
 
-static int run_detached(struct holt *holt, const struct holt_sandbox *sandbox,
-                        struct run_named *options, char **args)
+static int run_detached(struct holt *holt, struct run_named *options, char **args)
 {
     cleanup_result struct holt_process_info *process = NULL;
+    cleanup_result struct holt_sandbox *sandbox = NULL;
     struct holt_command command = HOLT_INIT(holt_command);
     struct holt_error error, ignored;
     struct err err;
+    int status;
 
     if (run_command_set(&options->run, args, options->run.tty == TTY_ALWAYS, &command, &err) < 0)
         return report("run: %s", err.msg);
+    if (sandbox_make(holt, options, &sandbox, &error) < 0)
+        return report_holt_error(&error);
     if (detached_start(holt, sandbox->id, options, &command, &process, &error) < 0) {
         (void)holt_sandbox_destroy(holt, sandbox->id, HOLT_NO_DEADLINE, &ignored);
         return report_holt_error(&error);
     }
-    return detached_print(&options->run.output, sandbox, process);
+    status = detached_print(&options->run.output, sandbox, process);
+    return status == STATUS_OK && options->ports.count > 0
+               ? run_ready_status("run", args[0], process)
+               : status;
 }
 
 /* --- attached --------------------------------------------------------------------------------- */
@@ -169,10 +178,10 @@ int run_named(struct run_named *options, char **args)
         return command_misused(&command_run, "with --detach, only one port can be published");
     if (connection_open(&connection) < 0)
         return STATUS_HOLT;
+    if (options->is_detached)
+        return run_detached(connection.holt, options, args);
     if (sandbox_make(connection.holt, options, &sandbox, &error) < 0)
         return report_holt_error(&error);
-    if (options->is_detached)
-        return run_detached(connection.holt, sandbox, options, args);
     status = run_attached(connection.holt, sandbox->id, options, args);
     if (holt_sandbox_destroy(connection.holt, sandbox->id, HOLT_NO_DEADLINE, &error) < 0)
         (void)report_holt_error(&error);

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/err.h"
+#include "cli/core/command.h"
 #include "cli/core/report.h"
 #include "holt.h"
 
@@ -32,4 +34,18 @@ int run_outcome(const char *command, const struct holt_end *end)
         (void)report("%s'%.200s'%s%s%s", outcome->before, command, outcome->after,
                      *end->reason ? ": " : "", end->reason);
     return end->exit_code > 0 ? end->exit_code & 0xff : outcome->status;
+}
+
+int run_ready_status(const char *verb, const char *command, const struct holt_process_info *process)
+{
+    struct err err;
+
+    if (process->has_ended_unready)
+        return report("%s: '%.200s' has ended (see 'holt logs')", verb, command);
+    if (process->is_ready)
+        return command_printed();
+    (void)err_set(&err, ERR_DEADLINE, "%s: '%.200s' (%s) is not ready in time: %.200s", verb,
+                  command, process->id, process->unready_reason);
+    (void)err_remedy(&err, "it continues to run (see 'holt logs', 'holt ps')");
+    return report_err(&err);
 }
