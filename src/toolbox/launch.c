@@ -103,14 +103,19 @@ static void add_status(const struct record_info *info, struct buf *out)
                      info->streams[PROCESS_OUT].total, info->streams[PROCESS_ERR].total);
 }
 
-static void add_stream(struct record *record, enum output_stream stream, uint64_t from,
-                       struct buf *out)
+/* Adds the output from an offset on, and returns that of its end. */
+static uint64_t add_stream(struct record *record, enum output_stream stream, uint64_t from,
+                           struct buf *out)
 {
-    size_t before = out->len;
+    cleanup_with(buf_done) struct buf text = BUF_INIT(TOOL_TEXT_MAX);
+    uint64_t end = process_text_copy(record, stream, from, LOG_BYTES, &text);
 
-    process_text_copy(record, stream, from, LOG_BYTES, out);
-    if (out->len > before && out->data[out->len - 1] != '\n')
+    if (text.len > 0 && stream == PROCESS_ERR)
+        (void)buf_add_str(out, "[stderr]\n");
+    (void)buf_add(out, text.data, text.len);
+    if (text.len > 0 && text.data[text.len - 1] != '\n')
         (void)buf_add_str(out, "\n");
+    return end;
 }
 
 static int run_process_logs(struct tool_job *job, struct err *err)
@@ -119,22 +124,23 @@ static int run_process_logs(struct tool_job *job, struct err *err)
     int64_t from = tool_number_at(job, LOGS_OFFSET),
             err_from = tool_number_at(job, LOGS_ERR_OFFSET);
     struct record_info info;
+    uint64_t out_end, err_end;
     int r = sandbox_find_record(job->sandbox, tool_text_at(job, LOGS_PROCESS), &record, err);
 
     if (r < 0)
         return tool_job_fail(job, r, err);
     if (err_from < 0)
         err_from = from;
+    /* Before the output, so that a process that has ended has no more of it. */
     record_get(record, &info);
-    add_stream(record, PROCESS_OUT, (uint64_t)from, &job->text);
-    if (info.streams[PROCESS_ERR].total > (uint64_t)err_from)
-        (void)buf_add_str(&job->text, "[stderr]\n");
-    add_stream(record, PROCESS_ERR, (uint64_t)err_from, &job->text);
+    out_end = add_stream(record, PROCESS_OUT, (uint64_t)from, &job->text);
+    err_end = add_stream(record, PROCESS_ERR, (uint64_t)err_from, &job->text);
     add_status(&info, &job->text);
-    if (!info.is_over)
+    if (!info.is_over || out_end < info.streams[PROCESS_OUT].total ||
+        err_end < info.streams[PROCESS_ERR].total)
         (void)buf_printf(&job->text,
                          "\n[for what comes next: offset=%" PRIu64 " stderr_offset=%" PRIu64 "]",
-                         info.streams[PROCESS_OUT].total, info.streams[PROCESS_ERR].total);
+                         out_end, err_end);
     job->result.has_exit_code = info.is_over;
     job->result.exit_code = info.end.exit_code;
     return 0;

@@ -280,15 +280,18 @@ void process_text_finish(struct process_text *text, struct tool_job *job,
     add_all(text, &sink, job, recipe, record, end);
 }
 
-void process_text_copy(struct record *record, enum output_stream stream, uint64_t from,
-                       uint64_t max, struct buf *out)
+uint64_t process_text_copy(struct record *record, enum output_stream stream, uint64_t from,
+                           uint64_t max, struct buf *out)
 {
     struct sink sink = { .text = out };
     struct record_info info;
-    uint64_t total;
+    uint64_t total, end;
 
     record_get(record, &info);
     total = info.streams[stream].total;
-    if (from < total)
-        sink_copy_part(&sink, record, stream, from, total - from > max ? from + max : total);
+    if (from >= total)
+        return total;
+    end = total - from > max ? from + max : total;
+    sink_copy_part(&sink, record, stream, from, end);
+    return end;
 }

@@ -39,6 +39,6 @@ void process_text_finish(struct process_text *text, struct tool_job *job,
                          const struct process_end *end);
 
 /* Appends a stream of a record, at most about max bytes starting at an offset, with a marker line
- * in place of output that was not kept. */
-void process_text_copy(struct record *record, enum output_stream stream, uint64_t from,
-                       uint64_t max, struct buf *out);
+ * in place of output that was not kept. Returns the offset after it. */
+uint64_t process_text_copy(struct record *record, enum output_stream stream, uint64_t from,
+                           uint64_t max, struct buf *out);

@@ -437,6 +437,23 @@ def results_are_for_models():
     equal("2%", events(body)[0]["params"]["message"])
 
 
+def logs_go_on_where_they_ended():
+    """Also where a result ends before the output does."""
+    connection = Connection()
+    run(connection, "rm -f written")
+    process = text_of(result_of(ask(connection, tool("process_start", {
+        "cmd": "yes 0123456 | head -c 17825792; echo >&2 problem; touch written; exec sleep 100000"})))).split()[1]
+    eventually(lambda: "yes" in run(connection, "test -e written && echo yes"))
+    offsets = [text_of(result_of(ask(connection, tool("process_logs", {"process_id": process, **since})))).splitlines()[-1]
+               for since in [{}, {"offset": 16777216, "stderr_offset": 8}, {"offset": 17825792, "stderr_offset": 0}]]
+    equal([f"[for what comes next: offset={out} stderr_offset=8]" for out in [16777216, 17825792, 17825792]], offsets)
+    result_of(ask(connection, tool("process_kill", {"process_id": process, "signal": "KILL"})))
+    result_of(ask(connection, tool("process_wait", {"process_id": process})))
+    over = [text_of(result_of(ask(connection, tool("process_logs", {"process_id": process, **since})))).splitlines()[-1]
+            for since in [{}, {"offset": 16777216, "stderr_offset": 8}]]
+    assert "offset=16777216" in over[0] and "has ended" in over[1], over
+
+
 # Estimates of four bytes a token, as the daemon's own. Whoever makes one larger says so here, and in docs/mcp.md.
 TOKENS = {"instructions": 200, "tools/list": 6500, "tools/list, read-only": 3200, "bash: echo": 12, "read_file: 100 lines": 620,
           "list_dir: 50 files": 100, "grep: 20 matches": 160, "edit_file": 40, "bash: 1 MiB of output": 10100}
