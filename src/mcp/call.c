@@ -175,6 +175,7 @@ static int toolbox_open(struct mcp_call *call, const struct mcp_call_request *re
         .wants_changed = request->wants_changed,
         .snapshot = -1,
         .is_read_only = call->caller.is_read_only,
+        .is_background = call->task_call[0],
     };
 
     if (arguments)
@@ -309,7 +310,7 @@ int mcp_call_next(struct mcp_call *call, json_t **ret, struct err *err)
     }
     while ((r = tool_next(call->call, &event, err)) == 0 && event.kind == TOOL_PROGRESS) {
         *ret = progress_json(call, event.progress.text, event.progress.len);
-        if (*ret || event.progress.len == 0 || mcp_call_may_be_task(call))
+        if (*ret || event.progress.len == 0)
             return 1;
     }
     if (r == -ECANCELED && !is_cancelled(call))
@@ -323,11 +324,13 @@ int mcp_call_next(struct mcp_call *call, json_t **ret, struct err *err)
 
 bool mcp_call_may_be_task(const struct mcp_call *call)
 {
-    return call->task_call[0] && call->call;
+    return call->task_call[0] && call->call && tool_is_background(call->call);
 }
 
 json_t *mcp_call_take_task(struct mcp_call *call)
 {
+    if (tool_keep(call->call) < 0)
+        return NULL;
     call->is_task = true;
     return reply_make(call, mcp_result(call->slot.id, mcp_task_created(sandbox_id(call->sandbox),
                                                                        call->task_call)));
@@ -338,7 +341,7 @@ void mcp_call_free(struct mcp_call *call)
 {
     if (!call)
         return;
-    if (mcp_call_may_be_task(call) && !call->is_task)
+    if (call->task_call[0] && call->call && !call->is_task)
         tool_cancel(call->call);
     if (call->caller.session)
         (void)mcp_session_leave(call->caller.session, &call->slot);

@@ -48,15 +48,15 @@ struct mcp_call *mcp_call_new(const struct mcp_caller *caller, json_t *id,
                               const struct mcp_call_request *request);
 
 /* Waits for the next message: 1 with a progress notification (NULL: a keepalive is due, or the call
- * may become a task), 0 with the
- * reply (NULL: the client has cancelled the call), or -ECANCELED when the client has gone or the
- * daemon stops. */
+ * may become a task), 0 with the reply (NULL: the client has cancelled the call), or -ECANCELED
+ * when the client has gone or the daemon stops. */
 int mcp_call_next(struct mcp_call *call, json_t **ret, struct err *err);
 
 /* Whether the call may become a task. */
 bool mcp_call_may_be_task(const struct mcp_call *call);
 
-/* Makes it one: returns the reply that says so. The call goes on after mcp_call_free. */
+/* Makes it one: returns the reply that says so, after which the call goes on without mcp_call; NULL
+ * if it is over, or cannot be kept. */
 json_t *mcp_call_take_task(struct mcp_call *call);
 
 /* Accepts NULL. */

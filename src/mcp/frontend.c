@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/text/parse.h"
@@ -24,7 +23,6 @@
 #include "mcp/session.h"
 
 enum {
-    TASK_AFTER_MS = 5000, /* a call that takes longer becomes a task, if the client can poll one */
     BATCH_MAX = 64,
     BATCH_BYTES = MCP_REPLY_MAX - BATCH_MAX * 1024, /* of results; refusals must fit too */
 };
@@ -304,17 +302,14 @@ enum MHD_Result mcp_post_call(struct mcp_post *post, json_t *id,
 {
     struct mcp_call *call = call_begin(post, id, request, workspace);
     struct mcp_stream stream = { .exchange = post->exchange, .call = call, .id = id };
-    uint64_t until_ns = clock_ns() + (uint64_t)TASK_AFTER_MS * 1000000;
     json_t *reply = NULL;
     int r = 1;
 
     if (!request->progress_token)
-        do
-            r = call_next(post, call, id, &reply);
-        while (r > 0 && mcp_call_may_be_task(call) && clock_ns() < until_ns);
+        r = call_next(post, call, id, &reply);
     if (r > 0 && mcp_call_may_be_task(call)) {
         reply = mcp_call_take_task(call);
-        r = 0;
+        r = reply ? 0 : 1;
     }
     if (r <= 0) {
         mcp_call_free(call);

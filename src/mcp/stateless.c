@@ -258,9 +258,10 @@ json_t *mcp_stateless_reply(json_t *reply)
     if (json_is_null(json_object_get(reply, "id")))
         (void)json_object_del(reply, "id");
     error_renumber(json_object_get(reply, "error"));
-    if (!result || json_object_get(result, "resultType"))
+    if (!result || json_object_get(meta, META_SERVER))
         return reply;
-    (void)json_object_set_new(result, "resultType", json_string("complete"));
+    if (!json_object_get(result, "resultType"))
+        (void)json_object_set_new(result, "resultType", json_string("complete"));
     if (!meta)
         (void)json_object_set_new(result, "_meta", meta = json_object());
     (void)json_object_set_new(meta, META_SERVER, server_info());

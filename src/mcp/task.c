@@ -27,10 +27,15 @@ enum {
 
 #define CALL_PREFIX "task-"
 
+/* Read-only git tools have a short time limit of their own. */
 bool mcp_task_is_for(const struct tool *tool)
 {
-    return tool->work == TOOL_BY_PROCESS &&
-           (!tool->is_read_only || strcmp(tool->name, "process_wait") == 0);
+    static const char *const others[] = { "process_wait", "snapshot", "rollback", "diff", "fork" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+        if (strcmp(others[i], tool->name) == 0)
+            return true;
+    return tool->work == TOOL_BY_PROCESS && !tool->is_read_only;
 }
 
 /* The time is part of the id, because a task says when it was created. */
@@ -83,6 +88,8 @@ static json_t *finished_json(const char *task_id, const char *call_id, struct to
     json_t *task, *result;
 
     if (tool_next(call, &event, &err) == 0 && event.kind == TOOL_RESULT) {
+        if (event.result->is_canceled)
+            return task_json(task_id, call_id, "cancelled");
         result = mcp_tool_result_json(event.result);
         (void)json_object_set_new(result, "resultType", json_string("complete"));
         task = task_json(task_id, call_id, "completed");
@@ -110,7 +117,8 @@ static json_t *found_answer(const char *method, const char *task_id, struct sand
     bool is_over;
 
     if (tool_find_call(sandbox, call_id, &call, &is_over, &err) < 0) {
-        task_unknown(fault);
+        if (err.kind != ERR_NOT_FOUND)
+            (void)mcp_fault(fault, MCP_INTERNAL, "%s", err.msg);
         return NULL;
     }
     if (strcmp(method, "tasks/cancel") == 0 && !is_over)

@@ -82,6 +82,8 @@ static json_t *call_pack_line(const struct tool_job *job)
                   (json_int_t)result->duration_ms, "len", (json_int_t)job->blocks[0].len,
                   "changed_cut", result->changed_is_cut, "changed", call_pack_changes(result));
 
+    if (line && result->is_canceled)
+        (void)json_object_set_new(line, "canceled", json_true());
     if (line && result->has_exit_code)
         (void)json_object_set_new(line, "exit", json_integer(result->exit_code));
     if (line && job->blocks[0].mime)
@@ -95,30 +97,52 @@ static json_t *call_pack_line(const struct tool_job *job)
     return line;
 }
 
-static int call_write(const struct tool_job *job, int fd)
+static int call_write(int fd, const json_t *line, const char *content, size_t len)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(LINE_MAX_BYTES);
-    cleanup_json json_t *line = call_pack_line(job);
     int r = line ? json_write(line, &out) : -EINVAL;
 
     if (r == 0)
         r = buf_add_str(&out, "\n");
     if (r == 0)
         r = write_all(fd, out.data, out.len);
-    return r == 0 ? write_all(fd, job->blocks[0].text, job->blocks[0].len) : r;
+    return r == 0 ? write_all(fd, content, len) : r;
+}
+
+static int call_store(struct tool_job *job, const json_t *line, const char *content, size_t len)
+{
+    struct bounded_dir *bounded_dir = &tool_archive_of(job->sandbox)->calls;
+    struct bounded_dir_file file = BOUNDED_DIR_FILE_INIT;
+    int r = bounded_dir_create(bounded_dir, &file);
+
+    if (r < 0)
+        return r;
+    r = call_write(file.fd, line, content, len);
+    if (r < 0) {
+        bounded_dir_drop(bounded_dir, &file);
+        return r;
+    }
+    return bounded_dir_put(bounded_dir, &file, job->id_hash);
 }
 
 void tool_archive_store(struct tool_job *job)
 {
-    struct bounded_dir *bounded_dir = &tool_archive_of(job->sandbox)->calls;
-    struct bounded_dir_file file = BOUNDED_DIR_FILE_INIT;
+    cleanup_json json_t *line = call_pack_line(job);
 
-    if (bounded_dir_create(bounded_dir, &file) < 0)
-        return;
-    if (call_write(job, file.fd) < 0)
-        bounded_dir_drop(bounded_dir, &file);
-    else
-        (void)bounded_dir_put(bounded_dir, &file, job->id_hash);
+    (void)call_store(job, line, job->blocks[0].text, job->blocks[0].len);
+}
+
+int tool_archive_keep(struct tool_job *job)
+{
+    cleanup_free char *params = job->params ? json_dumps(job->params, JSON_COMPACT) : xstrdup("{}");
+    cleanup_json json_t *line =
+        params
+            ? json_pack("{s:s, s:s, s:s, s:I, s:I, s:b}", "id", job->call_id, "tool",
+                        job->tool->name, "digest", job->digest, "generation",
+                        (json_int_t)job->generation, "len", (json_int_t)strlen(params), "kept", 1)
+            : NULL;
+
+    return line ? call_store(job, line, params, strlen(params)) : -ENOMEM;
 }
 
 static bool flag_of(const json_t *line, const char *name)
@@ -167,6 +191,7 @@ static void call_unpack_line(struct tool_job *job, const json_t *line)
         .is_error = flag_of(line, "error"),
         .timed_out = flag_of(line, "timed_out"),
         .oom = flag_of(line, "oom"),
+        .is_canceled = flag_of(line, "canceled"),
         .is_truncated = flag_of(line, "truncated"),
         .shown = number_of(line, "shown"),
         .total = number_of(line, "total"),
@@ -183,44 +208,77 @@ static void call_unpack_line(struct tool_job *job, const json_t *line)
     call_unpack_changes(job, json_object_get(line, "changed"));
 }
 
-/* Fills in the result if the file is of this call and generation: 1, 0, or ERR_INVALID. */
-static int call_unpack(struct tool_job *job, const struct buf *content, struct err *err)
-{
-    const char *end = content->len ? memchr(content->data, '\n', content->len) : NULL;
-    size_t at = end ? (size_t)(end - content->data) + 1 : 0;
-    cleanup_json json_t *line = NULL;
-    struct err ignored;
-    const char *digest, *id;
+/* The file of a call, and where its content begins. */
+struct call_file {
+    struct buf bytes;
+    json_t *line;
+    size_t at;
+};
 
-    if (!end || json_parse_object(content->data, at - 1, &line, &ignored) < 0)
-        return 0;
-    digest = json_string_value(json_object_get(line, "digest"));
-    id = json_string_value(json_object_get(line, "id"));
-    if (!digest || !id || strcmp(id, job->call_id) != 0 ||
-        number_of(line, "generation") != job->generation ||
-        number_of(line, "len") != content->len - at)
-        return 0;
-    if (job->digest[0] && strcmp(digest, job->digest) != 0)
-        return tool_job_refuse_reused_id(job, err);
-    if (buf_add(&job->text, content->data + at, content->len - at) < 0)
-        return 0;
-    call_unpack_line(job, line);
-    return 1;
+static void call_file_done(struct call_file *file)
+{
+    buf_done(&file->bytes);
+    json_decref(file->line);
 }
 
-int tool_archive_find(struct tool_job *job, struct err *err)
+/* Checks that the file is whole and of this call. */
+static bool call_file_parse(const struct tool_job *job, struct call_file *file)
+{
+    const struct buf *bytes = &file->bytes;
+    const char *end = bytes->len ? memchr(bytes->data, '\n', bytes->len) : NULL;
+    struct err ignored;
+    const char *id;
+
+    file->at = end ? (size_t)(end - bytes->data) + 1 : 0;
+    if (!end || json_parse_object(bytes->data, file->at - 1, &file->line, &ignored) < 0)
+        return false;
+    id = json_string_value(json_object_get(file->line, "id"));
+    return id && strcmp(id, job->call_id) == 0 && json_object_get(file->line, "digest") &&
+           number_of(file->line, "len") == bytes->len - file->at;
+}
+
+static bool call_file_read(struct tool_job *job, struct call_file *ret)
 {
     cleanup_close int fd = bounded_dir_open(&tool_archive_of(job->sandbox)->calls, job->id_hash);
-    cleanup_with(buf_done) struct buf content = BUF_INIT(ARCHIVE_CALLS_BYTES);
     struct stat info;
     ssize_t n;
 
     if (fd < 0 || fstat(fd, &info) < 0 || info.st_size > ARCHIVE_CALLS_BYTES ||
-        buf_reserve(&content, (size_t)info.st_size) < 0)
+        buf_reserve(&ret->bytes, (size_t)info.st_size) < 0)
+        return false;
+    n = read_full(fd, ret->bytes.data, (size_t)info.st_size);
+    ret->bytes.len = n > 0 ? (size_t)n : 0;
+    return call_file_parse(job, ret);
+}
+
+int tool_archive_find(struct tool_job *job, struct err *err)
+{
+    cleanup_with(call_file_done) struct call_file file = { .bytes = BUF_INIT(ARCHIVE_CALLS_BYTES) };
+    const char *digest;
+
+    if (!call_file_read(job, &file) || flag_of(file.line, "kept") ||
+        (job->digest[0] && number_of(file.line, "generation") != job->generation))
         return 0;
-    n = read_full(fd, content.data, (size_t)info.st_size);
-    if (n < 0)
+    digest = json_string_value(json_object_get(file.line, "digest"));
+    if (job->digest[0] && (!digest || strcmp(digest, job->digest) != 0))
+        return tool_job_refuse_reused_id(job, err);
+    if (buf_add(&job->text, file.bytes.data + file.at, file.bytes.len - file.at) < 0)
         return 0;
-    content.len = (size_t)n;
-    return call_unpack(job, &content, err);
+    call_unpack_line(job, file.line);
+    return 1;
+}
+
+bool tool_archive_find_kept(struct tool_job *job, struct tool_kept *ret)
+{
+    cleanup_with(call_file_done) struct call_file file = { .bytes = BUF_INIT(ARCHIVE_CALLS_BYTES) };
+    const char *name;
+    struct err ignored;
+
+    if (!call_file_read(job, &file) || !flag_of(file.line, "kept"))
+        return false;
+    name = json_string_value(json_object_get(file.line, "tool"));
+    *ret = (struct tool_kept){ .tool = name ? tool_find(name) : NULL,
+                               .generation = (uint32_t)number_of(file.line, "generation") };
+    return ret->tool && json_parse_object(file.bytes.data + file.at, file.bytes.len - file.at,
+                                          &ret->params, &ignored) == 0;
 }

@@ -6,9 +6,11 @@
  *
  * A call's file is one line of JSON followed by the bytes of its content. The line contains the
  * generation of the sandbox's files, so that a result that a rollback has undone is ignored, also
- * after a restart of the daemon. */
+ * after a restart of the daemon. The file of a call that was kept (tool_keep) and has not ended has
+ * its parameters as content. */
 #pragma once
 
+#include <jansson.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,6 +20,7 @@
 
 struct err;
 struct sandbox;
+struct tool;
 struct tool_job;
 
 enum {
@@ -48,3 +51,14 @@ void tool_archive_store(struct tool_job *job);
 /* Fills in the stored result of a call with the job's id and returns 1; returns 0 when there is
  * none, or ERR_INVALID when that call had another tool or other parameters. */
 int tool_archive_find(struct tool_job *job, struct err *err);
+
+/* Stores a job that has not ended, until its result replaces that. Returns 0 or -errno. */
+int tool_archive_keep(struct tool_job *job);
+
+/* Finds a job that was stored so, by the id of another one. The caller drops the parameters. */
+struct tool_kept {
+    const struct tool *tool;
+    json_t *params;
+    uint32_t generation;
+};
+bool tool_archive_find_kept(struct tool_job *job, struct tool_kept *ret);

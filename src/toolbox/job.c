@@ -167,6 +167,7 @@ struct tool_job *tool_job_new(struct sandbox *sandbox, const struct tool *tool,
     job->wants_changed = request->wants_changed;
     job->wants_snapshot = request->snapshot < 0 ? settings.takes_snapshots : request->snapshot > 0;
     job->is_read_only = request->is_read_only;
+    job->is_background = request->is_background;
     job->text.max = TOOL_TEXT_MAX;
     job->spill.fd = job->cancel_fd = -EBADF;
     if (request->call_id && *request->call_id)
@@ -266,6 +267,39 @@ static void job_drop_mark(struct tool_job *job)
     job->has_mark = false;
 }
 
+/* Makes it too late to keep the job, and returns whether it was kept. */
+static bool job_end_keeping(struct tool_job *job)
+{
+    bool is_kept;
+
+    lock_take(&job->lock);
+    is_kept = job->is_kept;
+    job->is_ending = true;
+    job->result.is_canceled = job->is_canceled;
+    lock_release(&job->lock);
+    return is_kept;
+}
+
+/* Storing a result removes older ones, which a read-only client must not cause. A job that was kept
+ * is for readers of its outcome, so an error is stored too, unless the next daemon process will
+ * know more. */
+static void job_store(struct tool_job *job, int r, const struct err *err)
+{
+    bool is_kept = job_end_keeping(job), is_lasting;
+    struct err ignored;
+
+    if (!job->call_id[0] || !job->has_begun || job->is_read_only)
+        return;
+    is_lasting = job_is_lasting(job);
+    if (r < 0 && is_kept && host_is_open(sandbox_host(job->sandbox), &ignored) == 0) {
+        tool_job_set_error(job, "%s", err->msg);
+        tool_result_finish(job);
+        tool_archive_store(job);
+    } else if (r == 0 && (job->is_background ? is_kept : is_lasting)) {
+        tool_archive_store(job);
+    }
+}
+
 void tool_job_finish(struct tool_job *job, int r, const struct err *err)
 {
     if (job->kind->stop)
@@ -275,9 +309,7 @@ void tool_job_finish(struct tool_job *job, int r, const struct err *err)
     job_drop_mark(job);
     if (job->spill.fd >= 0)
         bounded_dir_drop(&tool_archive_of(job->sandbox)->outputs, &job->spill);
-    /* Storing a result removes older ones, which a read-only client must not cause. */
-    if (r == 0 && job->call_id[0] && job->has_begun && !job->is_read_only && job_is_lasting(job))
-        tool_archive_store(job);
+    job_store(job, r, err);
     if (job->has_begun) {
         host_tool_ended(sandbox_host(job->sandbox), tool_tier(job->tool), job->began_ns,
                         r == 0 && job->result.is_error ? -EINVAL : r);

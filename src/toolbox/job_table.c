@@ -44,11 +44,13 @@ void tool_job_table_close(struct tool_job_table *jobs)
     free(jobs);
 }
 
-/* A rollback starts a new generation and so discards earlier calls, except itself. */
+/* A rollback starts a new generation and so discards earlier calls, except itself; a call that is
+ * looked for by its id alone may be of any. */
 static bool is_same_call(const struct tool_job *one, const struct tool_job *other)
 {
     return one->sandbox == other->sandbox && strcmp(one->call_id, other->call_id) == 0 &&
-           (one->generation == other->generation || strcmp(one->tool->name, "rollback") == 0);
+           (one->generation == other->generation || !other->digest[0] ||
+            strcmp(one->tool->name, "rollback") == 0);
 }
 
 /* Needs the lock. */

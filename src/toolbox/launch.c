@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/text/parse.h"
 #include "base/text/utf8.h"
+#include "host/core/host.h"
 #include "host/process/record.h"
 #include "host/sandbox/sandbox.h"
 #include "toolbox/process_text.h"
@@ -228,6 +229,8 @@ static int run_process_wait(struct tool_job *job, int watch_fd, struct err *err)
         r = record_wait(record, watch_fd, left_ms < WAIT_SLICE_MS ? left_ms : WAIT_SLICE_MS, &end);
         if (r == -ECANCELED || tool_job_is_canceled(job))
             return -ECANCELED;
+        if (host_is_open(sandbox_host(job->sandbox), err) < 0)
+            return -ESHUTDOWN;
         if (r == -ETIMEDOUT && clock_ms() >= silent_ms && clock_ms() < until_ms)
             return 1;
     } while (r == -ETIMEDOUT && clock_ms() < until_ms);
@@ -297,4 +300,11 @@ static int launch_tool_next(struct tool_job *job, int watch_fd, struct tool_prog
     return strcmp(verb, "logs") == 0 ? run_process_logs(job, err) : run_process_kill(job, err);
 }
 
-const struct tool_kind tool_by_launch = { .next = launch_tool_next };
+/* Waiting again changes nothing. */
+static bool launch_tool_can_rejoin(struct tool_job *job)
+{
+    return strcmp(job->tool->name, "process_wait") == 0;
+}
+
+const struct tool_kind tool_by_launch = { .next = launch_tool_next,
+                                          .can_rejoin = launch_tool_can_rejoin };

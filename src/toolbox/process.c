@@ -383,10 +383,26 @@ static void process_tool_cancel(struct tool_job *job)
         process_kill(job->process, KILLER_CLIENT);
 }
 
+static bool process_tool_can_rejoin(struct tool_job *job)
+{
+    const struct tool_recipe *recipe = recipe_find(job->tool);
+    struct record *record = NULL;
+    char key[KEY_SIZE];
+    struct err ignored;
+
+    for (int i = 0; i < recipe->attempts && !record; i++) {
+        make_process_key(job, i, key);
+        (void)sandbox_find_record_by_key(job->sandbox, key, &record, &ignored);
+    }
+    record_unref(record);
+    return record != NULL;
+}
+
 const struct tool_kind tool_by_process = { .next = process_tool_next,
                                            .stop = process_tool_stop,
                                            .cancel = process_tool_cancel,
-                                           .can_resume = true };
+                                           .can_resume = true,
+                                           .can_rejoin = process_tool_can_rejoin };
 
 /* --- auxiliary commands ---------------------------------------------------------------------- */
 

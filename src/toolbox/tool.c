@@ -26,7 +26,8 @@
 struct tool_call {
     struct tool_job *job; /* referenced */
     int watch_fd;
-    bool is_joined; /* another thread drives the job */
+    bool is_joined;     /* another thread drives the job */
+    bool is_background; /* that is one of the job table, from the start */
     struct tool_waiter waiter;
     struct tool_result result;
 };
@@ -74,6 +75,56 @@ static int request_check(const struct tool_request *request, const struct tool *
     return 0;
 }
 
+/* Makes the call hear of the end of its job, which another thread drives. */
+static int call_enter_waiters(struct tool_call *call, struct err *err)
+{
+    struct tool_job *job = call->job;
+
+    call->waiter.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (call->waiter.event_fd < 0)
+        return err_sys(err, -errno, "create an eventfd");
+    lock_take(&job->lock);
+    call->waiter.next = job->waiters;
+    job->waiters = &call->waiter;
+    lock_release(&job->lock);
+    return 0;
+}
+
+static void call_leave_waiters(struct tool_call *call)
+{
+    struct tool_waiter **slot;
+
+    if (call->waiter.event_fd < 0)
+        return;
+    lock_take(&call->job->lock);
+    slot = &call->job->waiters;
+    while (*slot && *slot != &call->waiter)
+        slot = &(*slot)->next;
+    if (*slot)
+        *slot = call->waiter.next;
+    lock_release(&call->job->lock);
+    call->waiter.event_fd = fd_close(call->waiter.event_fd);
+}
+
+/* Lets a thread of the job table drive the job of the call from the start. Returns whether one
+ * does; otherwise the call can drive it. */
+static bool call_go_background(struct tool_call *call)
+{
+    struct tool_job *job = call->job;
+    struct err ignored;
+
+    if (call->is_joined || tool_job_is_over(job) || call_enter_waiters(call, &ignored) < 0)
+        return false;
+    if (tool_job_table_adopt(host_extension_data(sandbox_host(job->sandbox)), tool_job_ref(job)) <
+        0) {
+        tool_job_unref(job);
+        call_leave_waiters(call);
+        return false;
+    }
+    call->is_joined = call->is_background = true;
+    return true;
+}
+
 /* Makes the call wait for a job that another call started. */
 static int call_join(struct tool_call *call, struct tool_job *found, struct err *err)
 {
@@ -85,16 +136,7 @@ static int call_join(struct tool_call *call, struct tool_job *found, struct err 
     call->job = found;
     call->is_joined = true;
     tool_job_unref(own);
-    if (r < 0)
-        return r;
-    call->waiter.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (call->waiter.event_fd < 0)
-        return err_sys(err, -errno, "create an eventfd");
-    lock_take(&found->lock);
-    call->waiter.next = found->waiters;
-    found->waiters = &call->waiter;
-    lock_release(&found->lock);
-    return 0;
+    return r < 0 ? r : call_enter_waiters(call, err);
 }
 
 /* Joins a running job with the same id, or restores its stored result, or lets the job begin. */
@@ -146,27 +188,97 @@ int tool_open(struct sandbox *sandbox, const struct tool_request *request, int w
         tool_close(call);
         return r;
     }
+    if (request->is_background && job->call_id[0])
+        (void)call_go_background(call);
     *ret = call;
     return 0;
 }
 
-/* Restores the stored result of the call, whose parameters are not known. */
-static int call_restore(struct tool_job *job, struct err *err)
+bool tool_is_background(const struct tool_call *call)
 {
+    return call->is_background;
+}
+
+/* The lock of the job makes the result come after what is stored here, and replace it. */
+int tool_keep(struct tool_call *call)
+{
+    struct tool_job *job = call->job;
+    int r = -EALREADY;
+    lock_scope(&job->lock);
+
+    if (!call->is_background)
+        return -EINVAL;
+    if (!job->is_ending)
+        r = tool_archive_keep(job);
+    job->is_kept |= r == 0;
+    return r;
+}
+
+/* --- calls that were kept -------------------------------------------------------------------- */
+
+/* Returns whether a new job of a call that is no longer in progress would join what the call has
+ * started. A rollback has undone the calls of earlier generations. */
+static bool kept_can_rejoin(struct tool_job *job, const struct tool_kept *kept)
+{
+    return kept->generation == job->generation && job->kind->can_rejoin &&
+           tool_params_parse(job->tool, job->params, &job->values, &job->text) == 0 &&
+           job->kind->can_rejoin(job);
+}
+
+/* Makes the call go on that an earlier daemon process has left. Returns 0 when it does, or 1 when
+ * the call is over. */
+static int kept_rejoin(struct tool_call *call, const struct tool_kept *kept, struct err *err)
+{
+    const struct tool_request request = { .params = kept->params,
+                                          .call_id = call->job->call_id,
+                                          .is_background = true };
+    struct tool_job *job = tool_job_new(call->job->sandbox, kept->tool, &request), *found;
+
+    tool_job_unref(call->job);
+    call->job = job;
+    job->is_kept = true;
+    if (!kept_can_rejoin(job, kept)) {
+        (void)err_set(err, ERR_INTERNAL,
+                      "the call did not survive the end of the daemon or a rollback; what it has "
+                      "done until then is not known");
+        tool_job_complete(job, -EIO, err);
+        return 1;
+    }
+    found = tool_job_table_enter(host_extension_data(sandbox_host(job->sandbox)), job);
+    if (found)
+        return call_join(call, found, err);
+    if (call_go_background(call))
+        return 0;
+    (void)err_set(err, ERR_EXHAUSTED, "too many calls are in progress; try again");
+    tool_job_complete(job, -EAGAIN, err);
+    return -EAGAIN;
+}
+
+/* Restores the stored result of the call (1), whose parameters are not known, or makes it go on
+ * (0). */
+static int call_restore(struct tool_call *call, struct err *err)
+{
+    struct tool_kept kept = { .params = NULL };
+    struct tool_job *job = call->job;
     int r = tool_archive_find(job, err);
 
-    if (r == 0)
-        return err_set(err, ERR_NOT_FOUND,
-                       "sandbox '%s' has no call '%.60s'; only the latest are kept",
-                       sandbox_id(job->sandbox), job->call_id);
     if (r < 0)
         return r;
+    if (r == 0) {
+        r = tool_archive_find_kept(job, &kept)
+                ? kept_rejoin(call, &kept, err)
+                : err_set(err, ERR_NOT_FOUND,
+                          "sandbox '%s' has no call '%.60s'; only the latest are kept",
+                          sandbox_id(job->sandbox), job->call_id);
+        json_decref(kept.params);
+        return r;
+    }
     tool_result_restore(job);
     lock_take(&job->lock);
     job->is_repeated = true;
     lock_release(&job->lock);
     tool_job_complete(job, 0, NULL);
-    return 0;
+    return 1;
 }
 
 int tool_find_call(struct sandbox *sandbox, const char *call_id, struct tool_call **ret,
@@ -182,20 +294,20 @@ int tool_find_call(struct sandbox *sandbox, const char *call_id, struct tool_cal
     call->watch_fd = -1;
     call->waiter.event_fd = -EBADF;
     found = tool_job_table_find(host_extension_data(sandbox_host(sandbox)), call->job);
-    r = found ? call_join(call, found, err) : call_restore(call->job, err);
+    r = found ? call_join(call, found, err) : call_restore(call, err);
     if (r < 0) {
         call->is_joined = true; /* it was never begun, so there is nothing to end */
         tool_close(call);
         return r;
     }
-    *ret_is_over = tool_job_is_over(call->job);
+    *ret_is_over = r > 0 || (found && tool_job_is_over(call->job));
     *ret = call;
     return 0;
 }
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-/* Returns 0 when the job has ended, 1 after TOOL_SILENCE_MS, or -ECANCELED. */
+/* Returns 0 when the job has ended, 1 after a while, or -ECANCELED. */
 static int call_wait_joined(const struct tool_call *call)
 {
     struct pollfd fds[2] = {
@@ -204,7 +316,7 @@ static int call_wait_joined(const struct tool_call *call)
     };
 
     while (!tool_job_is_over(call->job)) {
-        int n = poll(fds, 2, TOOL_SILENCE_MS);
+        int n = poll(fds, 2, call->is_background ? TOOL_BACKGROUND_MS : TOOL_SILENCE_MS);
 
         if (n < 0 && errno != EINTR)
             return -errno;
@@ -229,7 +341,7 @@ static int call_take_result(struct tool_call *call, struct tool_event *ret, stru
         return job->failure;
     }
     call->result = job->result;
-    call->result.is_repeated = call->is_joined || job->is_repeated;
+    call->result.is_repeated = (call->is_joined && !call->is_background) || job->is_repeated;
     *ret = (struct tool_event){ .kind = TOOL_RESULT, .result = &call->result };
     return 0;
 }
@@ -255,22 +367,6 @@ int tool_next(struct tool_call *call, struct tool_event *ret, struct err *err)
 }
 
 /* --- closing --------------------------------------------------------------------------------- */
-
-static void call_leave_waiters(struct tool_call *call)
-{
-    struct tool_waiter **slot;
-
-    if (call->waiter.event_fd < 0)
-        return;
-    lock_take(&call->job->lock);
-    slot = &call->job->waiters;
-    while (*slot && *slot != &call->waiter)
-        slot = &(*slot)->next;
-    if (*slot)
-        *slot = call->waiter.next;
-    lock_release(&call->job->lock);
-    call->waiter.event_fd = fd_close(call->waiter.event_fd);
-}
 
 /* Lets a thread of the job table drive the job from now on; returns whether one does. */
 static bool job_hand_over(struct tool_job *job)

@@ -26,6 +26,7 @@ enum {
     TOOL_ID_MAX = 128,           /* bytes of a call id */
     TOOL_TOKEN_BYTES = 4,        /* estimate of the bytes of a token */
     TOOL_SILENCE_MS = 10 * 1000, /* without output; then tool_next reports empty progress */
+    TOOL_BACKGROUND_MS = 5000,   /* the same of a call in the background, whatever its output */
 };
 
 struct tool_request {
@@ -37,8 +38,9 @@ struct tool_request {
     uint64_t memory_bytes;      /* of a process that the call starts; 0: the daemon's default */
     uint32_t cpus_milli;        /* likewise */
     bool wants_changed;         /* fill in result.changed */
-    int snapshot;      /* take one afterwards; 1: yes, 0: no, -1: the daemon's (tool.snapshots) */
-    bool is_read_only; /* the client is read-only: only read-only tools are allowed */
+    int snapshot;       /* take one afterwards; 1: yes, 0: no, -1: the daemon's (tool.snapshots) */
+    bool is_read_only;  /* the client is read-only: only read-only tools are allowed */
+    bool is_background; /* with an id of its own: see tool_keep */
 };
 
 enum tool_event_kind { TOOL_PROGRESS, TOOL_RESULT };
@@ -73,6 +75,7 @@ struct tool_result {
     size_t changed_count;
     bool changed_is_cut; /* the list is not complete */
     bool is_repeated;    /* the result of an earlier call with the same id */
+    bool is_canceled;    /* tool_cancel has ended the call */
 };
 
 /* Valid until the next tool_next or tool_close. */
@@ -95,8 +98,19 @@ extern const struct host_extension toolbox_extension;
 int tool_open(struct sandbox *sandbox, const struct tool_request *request, int watch_fd,
               struct tool_call **ret, struct err *err);
 
-/* Finds a call by its id alone, in progress or finished, and joins it; ERR_NOT_FOUND if there is
- * none. *ret_is_over: tool_next returns the result at once. */
+/* Whether a thread of its own executes the call; there are only so many. */
+bool tool_is_background(const struct tool_call *call);
+
+/* Keeps a call in the background: it goes on without its client, and tool_find_call finds it until
+ * its result is one of the oldest, also after a rollback and under the next daemon process. Returns
+ * 0 or negative, -EALREADY if the call is over. The result of a call that is not kept is not
+ * stored. */
+int tool_keep(struct tool_call *call);
+
+/* Finds a call that was kept, in progress or finished, by its id alone, and joins it; ERR_NOT_FOUND
+ * if there is none. A call that an earlier daemon process has left goes on if that is possible
+ * without executing anything twice; otherwise it has failed. *ret_is_over: tool_next returns the
+ * result at once. */
 int tool_find_call(struct sandbox *sandbox, const char *call_id, struct tool_call **ret,
                    bool *ret_is_over, struct err *err);
 

@@ -54,6 +54,10 @@ struct tool_kind {
     void (*cancel)(struct tool_job *job);
 
     bool can_resume;
+
+    /* Whether a new job of the call that an earlier daemon process began would join what that has
+     * started, and start nothing. NULL: never. */
+    bool (*can_rejoin)(struct tool_job *job);
 };
 
 extern const struct tool_kind tool_by_worker, tool_by_process, tool_by_shell, tool_by_launch,
@@ -84,7 +88,8 @@ struct tool_job {
     uint32_t end_generation; /* at the end; stored with the result */
     bool wants_changed;
     bool wants_snapshot;
-    bool is_read_only; /* the client is read-only */
+    bool is_read_only;  /* the client is read-only */
+    bool is_background; /* its result is stored only if it is kept */
     bool has_begun;
     bool has_fallback; /* git_commit used the fallback identity */
     bool has_mark;
@@ -118,6 +123,8 @@ struct tool_job {
     int failure; /* negative: the job failed without a result, with err */
     struct err err;
     bool is_canceled;
+    bool is_kept;   /* see tool_keep */
+    bool is_ending; /* too late to keep it */
     bool is_over;
     bool is_repeated; /* the result is that of an earlier call */
 };
