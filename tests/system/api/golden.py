@@ -87,7 +87,7 @@ NUMBERS = {"durationMs", "cpuMs", "memoryPeakBytes", "spaceUsed", "ageMs", "cpuU
            "availableBytes", "usedPercent", "uptimeMs", "poolReady", "inode", "seq", "sizeBytes", "cpuMillis",
            "maxMessageBytes", "pid", "shown"}
 BY_PATH = {  # the same names are constant elsewhere
-    ("stats", "memoryBytes"), ("stats", "pids"), ("templates", "files"), ("templates", "createdAt"),
+    ("stats", "memoryBytes"), ("usage", "memoryBytes"), ("stats", "pids"), ("templates", "files"), ("templates", "createdAt"),
     ("template", "files"), ("template", "createdAt"), ("verdict", "lines"), ("progress", "bytes"),
     ("progress", "files"), ("ports", "port"), ("truncated", "total"), ("runtimes", "problem"), ("storage", "state"), ("storage", "backend"),
 }
