@@ -56,6 +56,16 @@ HOLT_API int holt_network_set(struct holt *holt, const char *sandbox,
                               const struct holt_network_options *options, int64_t deadline,
                               struct holt_network **ret, struct holt_error *error);
 
+/* Return and replace the layer of a template, for sandboxes that are created from it afterwards. The
+ * result has one layer or none; rules NULL: the template has none any more. ret of the second may be
+ * NULL. */
+HOLT_API int holt_network_get_template(struct holt *holt, const char *template_name,
+                                       int64_t deadline, struct holt_network **ret,
+                                       struct holt_error *error);
+HOLT_API int holt_network_set_template(struct holt *holt, const char *template_name,
+                                       const struct holt_network_rules *rules, int64_t deadline,
+                                       struct holt_network **ret, struct holt_error *error);
+
 /* A connection that has ended or was refused, or a name that was refused. */
 struct holt_connection {
     uint64_t number; /* from 1; a gap means lines that were dropped */

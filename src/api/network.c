@@ -8,8 +8,10 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "host/core/owned_template.h"
 #include "host/net/net.h"
 #include "host/sandbox/sandbox.h"
+#include "host/sandbox/template_network.h"
 #include "net/policy.h"
 #include "net/target.h"
 
@@ -38,7 +40,8 @@ static struct msg_network network_message(struct arena *arena, const struct net_
                                                 .deny_count = layer->deny.count,
                                                 .allow_wins = layer->allow_wins };
     }
-    return (struct msg_network){ .mode = net_mode_name(net_policy_mode(policy)),
+    return (struct msg_network){ .mode = net_mode_name(policy->count > 0 ? net_policy_mode(policy)
+                                                                         : NET_ANY),
                                  .layers = layers,
                                  .layers_count = policy->count };
 }
@@ -117,10 +120,17 @@ static int layer_change(const void *data, struct net_layer *layer, struct err *e
             return err_set(err, ERR_NOT_FOUND, "the sandbox has no rule '%.100s'",
                            request->remove[i]);
     }
-    if (layer->mode == NET_NONE && request->allow_count + request->deny_count > 0)
-        layer->mode = request->allow_count > 0 ? NET_ALLOW : NET_OPEN;
+    if (layer->mode == NET_NONE && request->allow_count > 0)
+        layer->mode = NET_ALLOW;
     r = rules_add(layer, request->allow, request->allow_count, false, err);
-    return r == 0 ? rules_add(layer, request->deny, request->deny_count, true, err) : r;
+    if (r == 0)
+        r = rules_add(layer, request->deny, request->deny_count, true, err);
+    if (r == 0 && layer->mode == NET_NONE && request->deny_count > 0) {
+        (void)err_set(err, ERR_INVALID, "the sandbox has no network, so there is nothing to deny");
+        return err_remedy(err, "set the mode and the rules together: holt net set ID --net open "
+                               "--deny RULE");
+    }
+    return r;
 }
 
 int network_service_set(const struct call *call, const struct msg_network_set_request *request,
@@ -204,4 +214,56 @@ int network_service_test(const struct call *call, const struct msg_network_test_
         call,
         MESSAGE(msg_network_test_response, .allowed = verdict.is_allowed, .rule = verdict.text),
         err);
+}
+
+/* Reads the layer of a template as a policy with one layer, or with none. */
+static int template_policy(struct host *host, const char *store_name, struct net_policy *ret,
+                           struct err *err)
+{
+    struct net_layer layer;
+    bool has_layer;
+    int r = template_network_read(host, store_name, &layer, &has_layer, err);
+
+    return r == 0 && has_layer ? net_policy_add(ret, &layer, err) : r;
+}
+
+int network_service_get_template(const struct call *call,
+                                 const struct msg_network_get_template_request *request,
+                                 struct err *err)
+{
+    cleanup_with(net_policy_done) struct net_policy policy = { 0 };
+    struct template_record record;
+    struct msg_network network;
+    int r = owned_template_find(call->host, call->caller, request->template, &record, err);
+
+    if (r == 0)
+        r = template_policy(call->host, record.store_name, &policy, err);
+    if (r < 0)
+        return r;
+    network = network_message(call->arena, &policy);
+    return call_reply(call, MESSAGE(msg_network_get_template_response, .network = &network), err);
+}
+
+int network_service_set_template(const struct call *call,
+                                 const struct msg_network_set_template_request *request,
+                                 struct err *err)
+{
+    cleanup_with(net_layer_done) struct net_layer layer = { 0 };
+    cleanup_with(net_policy_done) struct net_policy policy = { 0 };
+    bool is_given = network_layer_is_given(request->policy);
+    struct template_record record;
+    struct msg_network network;
+    int r = owned_template_find_own(call->host, call->caller, request->template, &record, err);
+
+    if (r == 0 && is_given)
+        r = network_layer_read(request->policy, &layer, err);
+    layer.source = NET_FROM_TEMPLATE;
+    if (r == 0)
+        r = template_network_write(call->host, record.store_name, is_given ? &layer : NULL, err);
+    if (r == 0)
+        r = template_policy(call->host, record.store_name, &policy, err);
+    if (r < 0)
+        return r;
+    network = network_message(call->arena, &policy);
+    return call_reply(call, MESSAGE(msg_network_set_template_response, .network = &network), err);
 }

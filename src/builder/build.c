@@ -30,13 +30,27 @@ enum {
 /* Marks the sandboxes of builds, for build_sweep. */
 static const struct label build_label = { "holt.build", "1" };
 
-/* Builds install packages, so they have an open network where the ceilings of the owner allow it.
- */
+/* Builds install packages, so they have the widest network that the ceilings allow: open, or what
+ * the rules of holt.conf allow. A ceiling of the owner that asks for rules leaves none, because a
+ * build has no rules of its own. */
+static int build_network(const struct build *build, struct net_layer *ret, struct err *err)
+{
+    const char *owner = build->caller.owner;
+
+    *ret = (struct net_layer){ .source = NET_FROM_SANDBOX, .mode = NET_NONE };
+    if (network_may_have(build->host, owner, NET_OPEN)) {
+        ret->mode = NET_OPEN;
+    } else if (network_has_host_rules(build->host) &&
+               network_may_have(build->host, owner, NET_ALLOW)) {
+        ret->mode = NET_ALLOW;
+        return net_layer_allow(ret, "*", err);
+    }
+    return 0;
+}
+
 int build_need_sandbox(struct build *build, struct err *err)
 {
-    const bool is_open = network_may_have(build->host, build->caller.owner, NET_OPEN);
-    const struct net_layer network = { .source = NET_FROM_SANDBOX,
-                                       .mode = is_open ? NET_OPEN : NET_NONE };
+    cleanup_with(net_layer_done) struct net_layer network = { 0 };
     const struct sandbox_spec spec = { .caller = &build->caller,
                                        .stored_template = build->origin,
                                        .limits = { .memory_bytes = build->memory_bytes,
@@ -44,9 +58,10 @@ int build_need_sandbox(struct build *build, struct err *err)
                                        .labels = &build_label,
                                        .label_count = 1,
                                        .network = &network };
+    int r = build->sandbox ? 0 : build_network(build, &network, err);
 
-    if (build->sandbox)
-        return 0;
+    if (build->sandbox || r < 0)
+        return r;
     return sandbox_create(build->host, &spec, &build->sandbox, err);
 }
 
@@ -150,6 +165,8 @@ static int build_publish(struct build *build, struct err *err)
                   build->workdir, "user", build->user, "startCommand", build->start_command,
                   "readyCommand", build->ready_command, "allowSetuid", old.allows_setuid, "cpus",
                   (json_int_t)build->cpus, "memoryBytes", (json_int_t)build->memory_bytes);
+    if (old.network)
+        (void)json_object_set(object, "network", (json_t *)(uintptr_t)old.network);
     r = template_settings_parse(object, &new, err);
     if (r == 0)
         r = template_settings_write(host_store(build->host), build->name, &new, err);

@@ -65,6 +65,7 @@ const struct command *const commands[] = {
     &command_template_commit,
     &command_template_ls,
     &command_template_rm,
+    &command_template_net,
     &command_template_share,
 
     &command_volume_adopt,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The commands for the network of a sandbox: its policy, and what it has reached. */
+/* The commands for the network of a sandbox: its policy, and what it has reached; and for that of a
+ * template. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,8 @@ static void rules_print(const char *word, const char *const *rules, size_t count
     }
 }
 
-/* Prints the layers; that of the sandbox as lines that --net-file reads, the others as comments. */
+/* Prints the layers; that of the sandbox or template, which is the last, as lines that --net-file
+ * reads, the others as comments. */
 static int network_print(const struct output_options *options, const struct holt_network *network)
 {
     if (options->wants_json)
@@ -39,7 +41,7 @@ static int network_print(const struct output_options *options, const struct holt
     }
     for (size_t i = 0; i < network->layer_count; i++) {
         const struct holt_network_layer *layer = network->layers[i];
-        bool is_own = strcmp(layer->source, "sandbox") == 0;
+        bool is_own = i + 1 == network->layer_count;
 
         if (!is_own)
             (void)printf("# %s: mode %s\n", layer->source, layer->mode);
@@ -84,7 +86,7 @@ static int net_show_run(int argc, char **argv)
 struct set_options {
     struct output_options output;
     struct network_options network;
-    bool is_removing; /* of net allow and net deny */
+    bool is_removing; /* rules of net allow and net deny, the policy of template net */
 };
 
 static void set_options_done(struct set_options *options)
@@ -128,6 +130,14 @@ static const struct option_row set_rows[] = {
 
 static const struct option_table set_table = { set_rows, ARRAY_SIZE(set_rows), NULL };
 
+static const struct option_row template_rows[] = {
+    { "clear", 0, NULL, "remove the policy of the template",
+      OPTION_FLAG(struct set_options, is_removing) },
+};
+
+static const struct option_table template_table = { template_rows, ARRAY_SIZE(template_rows),
+                                                    &set_table };
+
 static int network_change(const char *sandbox, const struct holt_network_options *request,
                           const struct output_options *output)
 {
@@ -159,6 +169,34 @@ static int net_set_run(int argc, char **argv)
     request.allow = (const char *const *)options.network.allow.items;
     request.deny = (const char *const *)options.network.deny.items;
     return network_change(argv[next], &request, &options.output);
+}
+
+static int template_net_run(int argc, char **argv)
+{
+    static const struct operands operands = { 1, 1, "a TEMPLATE" };
+    cleanup_with(set_options_done) struct set_options options = { .is_removing = false };
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    cleanup_result struct holt_network *network = NULL;
+    const struct holt_network_rules *rules;
+    struct holt_network_rules room;
+    struct holt_error error;
+    int next, status, r;
+
+    if (!command_parse(&command_template_net, &options, argc, argv, &next, &status))
+        return status;
+    rules = network_rules(&options.network, &room);
+    if (rules && options.is_removing)
+        return command_misused(&command_template_net, "takes a policy or --clear");
+    if (!command_has_operands(&command_template_net, &operands, argc - next) ||
+        connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    if (rules || options.is_removing)
+        r = holt_network_set_template(connection.holt, argv[next], rules, HOLT_NO_DEADLINE,
+                                      &network, &error);
+    else
+        r = holt_network_get_template(connection.holt, argv[next], HOLT_NO_DEADLINE, &network,
+                                      &error);
+    return r < 0 ? report_holt_error(&error) : network_print(&options.output, network);
 }
 
 static const struct option_row change_rows[] = {
@@ -366,6 +404,16 @@ const struct command command_net_set = {
     .example = "holt net set work --net allow --allow '*.example.com' --deny bad.example.com",
     .options = &set_table,
     .run = net_set_run,
+};
+
+const struct command command_template_net = {
+    .group = "Templates",
+    .name = "template net",
+    .operands = "TEMPLATE",
+    .summary = "Show or set what sandboxes of a template may reach",
+    .example = "holt template net base --allow registry.example.com",
+    .options = &template_table,
+    .run = template_net_run,
 };
 
 const struct command command_net_allow = {

@@ -111,6 +111,7 @@ extern const struct command command_template_import;
 extern const struct command command_template_commit;
 extern const struct command command_template_ls;
 extern const struct command command_template_rm;
+extern const struct command command_template_net;
 extern const struct command command_template_share;
 extern const struct command command_mcp;
 extern const struct command command_volume_adopt;

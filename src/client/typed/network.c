@@ -78,6 +78,47 @@ int holt_network_set(struct holt *holt, const char *sandbox,
     return client_call_for(holt, &call, sizeof(**ret), set_fill, ret, error);
 }
 
+static int got_template_fill(void *result, const void *message, struct holt_error *error)
+{
+    return network_fill(
+        result, ((const struct msg_network_get_template_response *)message)->network, error);
+}
+
+int holt_network_get_template(struct holt *holt, const char *template_name, int64_t deadline,
+                              struct holt_network **ret, struct holt_error *error)
+{
+    const struct msg_network_get_template_request request = { .template = template_name };
+    const struct client_call call = { &method_network_service_get_template, &request, true,
+                                      deadline };
+
+    return client_call_for(holt, &call, sizeof(**ret), got_template_fill, ret, error);
+}
+
+static int set_template_fill(void *result, const void *message, struct holt_error *error)
+{
+    return network_fill(
+        result, ((const struct msg_network_set_template_response *)message)->network, error);
+}
+
+int holt_network_set_template(struct holt *holt, const char *template_name,
+                              const struct holt_network_rules *rules, int64_t deadline,
+                              struct holt_network **ret, struct holt_error *error)
+{
+    struct msg_network_policy policy;
+    const struct msg_network_set_template_request request = { .template = template_name,
+                                                              .policy = rules ? &policy : NULL };
+    const struct client_call call = { &method_network_service_set_template, &request, false,
+                                      deadline };
+
+    if (rules)
+        policy = (struct msg_network_policy){ .mode = rules->mode,
+                                              .allow = rules->allow,
+                                              .allow_count = request_count(rules->allow),
+                                              .deny = rules->deny,
+                                              .deny_count = request_count(rules->deny) };
+    return client_call_for(holt, &call, sizeof(**ret), set_template_fill, ret, error);
+}
+
 static void connection_fill(void *result, struct holt_connection *connection,
                             const struct msg_network_connection *message)
 {

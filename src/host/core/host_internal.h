@@ -118,6 +118,7 @@ struct host {
     struct cond changed;
     struct owner_table *owners;                /* what each uses, and its ceilings */
     struct net_layer *net_config;              /* the network policy of holt.conf */
+    atomic_uint net_changes;                   /* of it and of ceilings */
     bool has_net_default;                      /* sandboxes that set no network have mode open */
     char warm_template[TEMPLATE_NAME_MAX + 1]; /* of the last create */
     struct machine *machines;                  /* throw-aways */

@@ -234,8 +234,10 @@ int machine_create(struct host *host, const struct machine_spec *spec, struct ma
     if (r == 0)
         r = host_choose_template(host, spec->caller, spec->template, throwaway.template, err);
     if (r == 0)
-        r = network_record(host, spec->caller->owner, throwaway.ops->name, spec->network,
-                           &throwaway.network, err);
+        r = network_record(host,
+                           &(struct network_holder){ spec->caller->owner, throwaway.ops->name,
+                                                     throwaway.template },
+                           spec->network, &throwaway.network, err);
     if (r == 0)
         r = host_admit(host, &throwaway.charge, 1, err);
     if (r == 0) {

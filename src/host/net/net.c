@@ -47,6 +47,7 @@ static void guest_free(struct net_guest *guest)
     net_routes_done(&guest->routes);
     net_policy_done(&guest->policy);
     free(guest->owner);
+    free(guest->recorded);
     free(guest);
 }
 
@@ -87,9 +88,10 @@ static struct net_guest *guest_new(struct net *net, const struct net_job *job)
 
     guest->machine = job->machine;
     guest->number = ++net->last_number;
-    guest->owner = xstrdup(job->owner);
+    guest->owner = xstrdup(job->user.owner);
+    guest->recorded = xstrdup(job->user.recorded);
     guest->link_fd = -EBADF;
-    (void)snprintf(guest->id, sizeof(guest->id), "%s", job->id);
+    (void)snprintf(guest->id, sizeof(guest->id), "%s", job->user.id);
     net_policy_copy(job->policy, &guest->policy);
     lock_take(&net->lock);
     guest->next = net->guests;
@@ -195,21 +197,43 @@ static bool policy_send(struct net *net, struct net_guest *guest, struct err *er
     return r == 0;
 }
 
-static void set_run(struct net *net, struct net_job *job)
+static void policy_set(struct net *net, struct net_guest *guest, struct net_job *job)
 {
-    struct net_guest *guest = guest_find(net, job->machine);
     int r;
 
-    if (!guest) {
-        start_run(net, job);
-        return;
-    }
     net_policy_done(&guest->policy);
     net_policy_copy(job->policy, &guest->policy);
     if (policy_send(net, guest, job->err, &r))
         job_await(net, job, guest->number);
     else
         job_finish(net, job, r);
+}
+
+static void set_run(struct net *net, struct net_job *job)
+{
+    struct net_guest *guest = guest_find(net, job->machine);
+
+    if (!guest) {
+        start_run(net, job);
+        return;
+    }
+    lock_take(&net->lock);
+    free(guest->recorded);
+    guest->recorded = xstrdup(job->user.recorded);
+    lock_release(&net->lock);
+    policy_set(net, guest, job);
+}
+
+static void renew_run(struct net *net, struct net_job *job)
+{
+    struct net_guest *guest = net->guests;
+
+    while (guest && strcmp(guest->id, job->user.id) != 0)
+        guest = guest->next;
+    if (guest)
+        policy_set(net, guest, job);
+    else
+        job_finish(net, job, 0);
 }
 
 static void stop_run(struct net *net, struct net_job *job)
@@ -249,6 +273,8 @@ static void jobs_run(struct net *net)
             start_run(net, job);
         else if (job->kind == NET_JOB_SET)
             set_run(net, job);
+        else if (job->kind == NET_JOB_RENEW)
+            renew_run(net, job);
         else
             stop_run(net, job);
     }
@@ -268,7 +294,7 @@ static void job_answered(struct net *net, uint64_t number)
         return;
     *slot = job->next;
     guest = guest_of_number(net, number);
-    if (job->kind == NET_JOB_SET && guest) {
+    if ((job->kind == NET_JOB_SET || job->kind == NET_JOB_RENEW) && guest) {
         struct net_routes routes;
 
         net_routes_fill(&guest->policy, &routes);
@@ -550,20 +576,20 @@ static int net_do(struct net *net, enum net_job_kind kind, struct net_job job, s
     return job_do(net, &job);
 }
 
-int net_start(struct net *net, struct machine *machine, const char *id, const char *owner,
+int net_start(struct net *net, struct machine *machine, const struct net_user *user,
               const struct net_policy *policy, struct err *err)
 {
-    const struct net_job job = { .machine = machine, .id = id, .owner = owner, .policy = policy };
+    const struct net_job job = { .machine = machine, .user = *user, .policy = policy };
 
     if (net_policy_mode(policy) == NET_NONE)
         return 0;
     return net_do(net, NET_JOB_START, job, err);
 }
 
-int net_adopt(struct net *net, struct machine *machine, const char *id, const char *owner,
+int net_adopt(struct net *net, struct machine *machine, const struct net_user *user,
               const struct net_policy *policy, struct err *err)
 {
-    return net_start(net, machine, id, owner, policy, err);
+    return net_start(net, machine, user, policy, err);
 }
 
 static bool net_has(struct net *net, const struct machine *machine)
@@ -573,14 +599,46 @@ static bool net_has(struct net *net, const struct machine *machine)
     return guest_find(net, machine) != NULL;
 }
 
-int net_set(struct net *net, struct machine *machine, const char *id, const char *owner,
+int net_set(struct net *net, struct machine *machine, const struct net_user *user,
             const struct net_policy *policy, struct err *err)
 {
-    const struct net_job job = { .machine = machine, .id = id, .owner = owner, .policy = policy };
+    const struct net_job job = { .machine = machine, .user = *user, .policy = policy };
 
     if (net_policy_mode(policy) != NET_NONE)
         return net_do(net, NET_JOB_SET, job, err);
     return net_has(net, machine) ? net_do(net, NET_JOB_STOP, job, err) : 0;
+}
+
+void net_each_user(struct net *net, net_user_fn *fn)
+{
+    struct user_copy {
+        char id[NET_ID_MAX];
+        char *owner, *recorded;
+    } * list;
+    size_t count = 0, i = 0;
+
+    lock_take(&net->lock);
+    for (const struct net_guest *guest = net->guests; guest; guest = guest->next)
+        count++;
+    list = xcalloc(count + 1, sizeof(*list));
+    for (const struct net_guest *guest = net->guests; guest; guest = guest->next, i++) {
+        memcpy(list[i].id, guest->id, sizeof(list[i].id));
+        list[i].owner = xstrdup(guest->owner);
+        list[i].recorded = xstrdup(guest->recorded);
+    }
+    lock_release(&net->lock);
+    for (i = 0; i < count; i++) {
+        fn(net->host, &(struct net_user){ list[i].id, list[i].owner, list[i].recorded });
+        free(list[i].owner);
+        free(list[i].recorded);
+    }
+    free(list);
+}
+
+int net_renew(struct net *net, const char *id, const struct net_policy *policy, struct err *err)
+{
+    return net_do(net, NET_JOB_RENEW, (struct net_job){ .user = { .id = id }, .policy = policy },
+                  err);
 }
 
 void net_stop(struct net *net, struct machine *machine)

@@ -67,21 +67,35 @@ void net_close(struct net *net);
  * without holt-net or without BPF. */
 int net_check(struct net *net, struct err *err);
 
-/* Gives a machine that has no processes yet the network of a policy, which is copied. `id` names
- * it in the log (the sandbox, or the machine of a run). Does nothing in mode none. After a failure
- * the machine reaches nothing. */
-int net_start(struct net *net, struct machine *machine, const char *id, const char *owner,
+/* What a network is for. All of it is copied. */
+struct net_user {
+    const char *id; /* names it in the log: the sandbox, or the machine of a run */
+    const char *owner;
+    const char *recorded; /* what the policy was computed from, see network_policy */
+};
+
+/* Gives a machine that has no processes yet the network of a policy, which is copied. Does nothing
+ * in mode none. After a failure the machine reaches nothing. */
+int net_start(struct net *net, struct machine *machine, const struct net_user *user,
               const struct net_policy *policy, struct err *err);
 
 /* Does the same for a machine that an earlier daemon process started, whose namespace may have
  * remains of a network. */
-int net_adopt(struct net *net, struct machine *machine, const char *id, const char *owner,
+int net_adopt(struct net *net, struct machine *machine, const struct net_user *user,
               const struct net_policy *policy, struct err *err);
 
 /* Changes the policy of a running machine, also from and to mode none, and cuts connections that
  * the new one forbids before it returns. */
-int net_set(struct net *net, struct machine *machine, const char *id, const char *owner,
+int net_set(struct net *net, struct machine *machine, const struct net_user *user,
             const struct net_policy *policy, struct err *err);
+
+/* Calls fn for every network that there is, with a copy of its user; runs of which nothing else is
+ * known are among them. */
+typedef void net_user_fn(struct host *host, const struct net_user *user);
+void net_each_user(struct net *net, net_user_fn *fn);
+
+/* Changes the policy of the network with this id; does nothing if it has ended. */
+int net_renew(struct net *net, const char *id, const struct net_policy *policy, struct err *err);
 
 /* Ends all connections of the machine. Called before the machine is destroyed or released; does
  * nothing for one without a network. */

@@ -35,20 +35,21 @@ struct net_guest {
     uint64_t number;
     char id[NET_ID_MAX];
     char *owner;
+    char *recorded;
     struct net_policy policy;
     struct net_routes routes;
     int link_fd;      /* keeps the BPF program attached */
     bool is_attached; /* holt-net was told of it */
 };
 
-enum net_job_kind { NET_JOB_START, NET_JOB_SET, NET_JOB_STOP };
+enum net_job_kind { NET_JOB_START, NET_JOB_SET, NET_JOB_RENEW, NET_JOB_STOP };
 
 /* What a caller waits for the thread to do. */
 struct net_job {
     struct net_job *next;
     enum net_job_kind kind;
     struct machine *machine;
-    const char *id, *owner;
+    struct net_user user;
     const struct net_policy *policy;
     uint64_t number; /* of the guest whose "done" ends the job; 0: not sent yet */
     struct err *err;

@@ -135,7 +135,8 @@ static int info_fill(struct sandbox *sandbox, const struct sandbox_spec *spec, s
         (void)snprintf(info->request_digest, sizeof(info->request_digest), "%s", spec->digest);
     }
     info->metadata = spec->metadata ? xstrdup(spec->metadata) : NULL;
-    r = network_record(host, info->owner, info->runtime, spec->network, &info->network, err);
+    r = network_record(host, &(struct network_holder){ info->owner, info->runtime, info->template },
+                       spec->network, &info->network, err);
     if (r < 0)
         return r;
     if (spec->mount_count > 0) {

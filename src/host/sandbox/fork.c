@@ -56,10 +56,11 @@ static int fork_fill(struct sandbox *sandbox, const struct fork_spec *spec, size
         info->expire_action = spec->expire_action;
     }
     if (spec->network) {
-        free(info->network);
+        const struct network_holder holder = { info->owner, info->runtime, info->template };
+        cleanup_free char *recorded = info->network;
+
         info->network = NULL;
-        if (network_record(host, info->owner, info->runtime, spec->network, &info->network, err) <
-            0)
+        if (network_record_again(host, &holder, recorded, spec->network, &info->network, err) < 0)
             return -err->errnum;
     }
     if (sandbox_labels_set(info, spec->labels, spec->label_count, err) < 0)

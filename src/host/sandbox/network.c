@@ -3,6 +3,7 @@
 
 #include <ifaddrs.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@
 #include "host/owner/owner_internal.h"
 #include "host/registry/registry.h"
 #include "host/sandbox/sandbox_internal.h"
+#include "host/sandbox/template_network.h"
 #include "net/policy.h"
 #include "runtime/runtime.h"
 
@@ -174,14 +176,29 @@ bool network_may_have(struct host *host, const char *owner, enum net_mode mode)
            (mode == NET_NONE || path_check(host, host->default_runtime->name, &ignored) == 0);
 }
 
-static char *layer_text(const struct net_layer *layer)
+bool network_has_host_rules(struct host *host)
 {
-    cleanup_with(net_policy_done) struct net_policy policy = { .count = 1 };
+    cleanup_with(net_layer_done) struct net_layer config = { 0 };
+
+    config_layer(host, &config);
+    return config.mode == NET_ALLOW;
+}
+
+/* Writes the layers that are recorded: that of the template and the sandbox's own; each may be
+ * NULL.
+ */
+static char *layers_text(const struct net_layer *template, const struct net_layer *own)
+{
+    cleanup_with(net_policy_done) struct net_policy policy = { 0 };
     cleanup_json json_t *json = NULL;
     char *text;
 
-    net_layer_copy(layer, &policy.layers[0]);
-    policy.layers[0].source = NET_FROM_SANDBOX;
+    if (template)
+        net_layer_copy(template, &policy.layers[policy.count++]);
+    if (own) {
+        net_layer_copy(own, &policy.layers[policy.count]);
+        policy.layers[policy.count++].source = NET_FROM_SANDBOX;
+    }
     json = net_policy_to_json(&policy);
     text = json_dumps(json, JSON_COMPACT);
     if (!text)
@@ -189,41 +206,59 @@ static char *layer_text(const struct net_layer *layer)
     return text;
 }
 
-/* The layer of a sandbox that sets none: open, if the daemon is configured so and the ceilings
- * allow it. */
-static bool default_layer(struct host *host, const char *owner, const char *runtime,
-                          struct net_layer *ret)
+/* Returns the layer of a sandbox that sets none: that of its template, else open if the daemon is
+ * configured so; NULL where the ceilings or the runtime do not allow it. */
+static const struct net_layer *default_layer(struct host *host, const struct network_holder *holder,
+                                             const struct net_layer *template)
 {
-    bool is_open;
+    static const struct net_layer open = { .source = NET_FROM_SANDBOX, .mode = NET_OPEN };
+    const struct net_layer *layer = NULL;
     struct err ignored;
 
     lock_take(&host->lock);
-    is_open = host->has_net_default;
+    if (host->has_net_default)
+        layer = &open;
     lock_release(&host->lock);
-    *ret = (struct net_layer){ .source = NET_FROM_SANDBOX, .mode = NET_OPEN };
-    return is_open && ceilings_check(host, owner, NET_OPEN, &ignored) == 0 &&
-           path_check(host, runtime, &ignored) == 0;
+    if (template && template_network_is_default(host, holder->template, holder->owner))
+        layer = template;
+    if (layer && layer->mode != NET_NONE &&
+        (ceilings_check(host, holder->owner, layer->mode, &ignored) < 0 ||
+         path_check(host, holder->runtime, &ignored) < 0))
+        layer = NULL;
+    return layer;
 }
 
-int network_record(struct host *host, const char *owner, const char *runtime,
+/* Checks the sandbox's own layer, and computes what to record with it. */
+static int layers_record(struct host *host, const struct network_holder *holder,
+                         const struct net_layer *template, const struct net_layer *own,
+                         char **ret_recorded, struct err *err)
+{
+    int r = 0;
+
+    if (own && own->mode == NET_NONE)
+        own = NULL;
+    if (own)
+        r = ceilings_check(host, holder->owner, own->mode, err);
+    if (own && r == 0)
+        r = path_check(host, holder->runtime, err);
+    if (r == 0)
+        *ret_recorded = template || own ? layers_text(template, own) : NULL;
+    return r;
+}
+
+int network_record(struct host *host, const struct network_holder *holder,
                    const struct net_layer *layer, char **ret_recorded, struct err *err)
 {
-    struct net_layer own;
-    int r;
+    cleanup_with(net_layer_done) struct net_layer template = { 0 };
+    bool has_template = false;
+    int r = template_network_read(host, holder->template, &template, &has_template, err);
 
     *ret_recorded = NULL;
-    if (!layer && !default_layer(host, owner, runtime, &own))
-        return 0;
+    if (r < 0)
+        return r;
     if (!layer)
-        layer = &own;
-    if (layer->mode == NET_NONE)
-        return 0;
-    r = ceilings_check(host, owner, layer->mode, err);
-    if (r == 0)
-        r = path_check(host, runtime, err);
-    if (r == 0)
-        *ret_recorded = layer_text(layer);
-    return r;
+        layer = default_layer(host, holder, has_template ? &template : NULL);
+    return layers_record(host, holder, has_template ? &template : NULL, layer, ret_recorded, err);
 }
 
 static int recorded_read(const char *recorded, struct net_policy *ret, struct err *err)
@@ -242,6 +277,7 @@ int network_policy(struct host *host, const char *owner, const char *recorded,
 {
     cleanup_with(net_policy_done) struct net_policy own = { 0 }, policy = { 0 };
     enum net_mode ceiling = NET_ANY;
+    bool is_given = false;
     struct net_layer layer;
     int r = recorded_read(recorded, &own, err);
 
@@ -255,15 +291,18 @@ int network_policy(struct host *host, const char *owner, const char *recorded,
                                     .mode = ceiling == NET_NONE ? NET_NONE : NET_OPEN };
         r = net_policy_add(&policy, &layer, err);
     }
-    if (r == 0 && own.count == 0) {
-        layer = (struct net_layer){ .source = NET_FROM_SANDBOX, .mode = NET_NONE };
-        r = net_policy_add(&policy, &layer, err);
-    }
     for (size_t i = 0; r == 0 && i < own.count; i++) {
+        bool is_own = own.layers[i].source == NET_FROM_SANDBOX;
+
+        is_given = is_given || is_own;
         /* A ceiling may have been lowered since. */
-        if (ceiling == NET_ALLOW && own.layers[i].mode == NET_OPEN)
+        if (is_own && ceiling == NET_ALLOW && own.layers[i].mode == NET_OPEN)
             own.layers[i].mode = NET_ALLOW;
         r = net_policy_add(&policy, &own.layers[i], err);
+    }
+    if (r == 0 && !is_given) {
+        layer = (struct net_layer){ .source = NET_FROM_SANDBOX, .mode = NET_NONE };
+        r = net_policy_add(&policy, &layer, err);
     }
     if (r < 0)
         return r;
@@ -307,6 +346,34 @@ static char *sandbox_recorded(struct sandbox *sandbox)
     return sandbox->info.network ? xstrdup(sandbox->info.network) : NULL;
 }
 
+/* Takes a layer out of those that are recorded; false if there is none. */
+static bool recorded_take(struct net_policy *recorded, enum net_source source,
+                          struct net_layer *ret)
+{
+    for (size_t i = 0; i < recorded->count; i++) {
+        if (recorded->layers[i].source != source)
+            continue;
+        *ret = recorded->layers[i];
+        recorded->layers[i] = (struct net_layer){ 0 };
+        return true;
+    }
+    return false;
+}
+
+int network_record_again(struct host *host, const struct network_holder *holder,
+                         const char *recorded, const struct net_layer *layer, char **ret_recorded,
+                         struct err *err)
+{
+    cleanup_with(net_layer_done) struct net_layer template = { 0 };
+    cleanup_with(net_policy_done) struct net_policy old = { 0 };
+    int r = recorded_read(recorded, &old, err);
+    bool has_template = r == 0 && recorded_take(&old, NET_FROM_TEMPLATE, &template);
+
+    return r < 0 ? r
+                 : layers_record(host, holder, has_template ? &template : NULL, layer, ret_recorded,
+                                 err);
+}
+
 int sandbox_network_layer(struct sandbox *sandbox, struct net_layer *ret, struct err *err)
 {
     cleanup_with(net_policy_done) struct net_policy own = { 0 };
@@ -316,12 +383,7 @@ int sandbox_network_layer(struct sandbox *sandbox, struct net_layer *ret, struct
     if (r < 0)
         return r;
     *ret = (struct net_layer){ .source = NET_FROM_SANDBOX, .mode = NET_NONE };
-    for (size_t i = 0; i < own.count; i++) {
-        if (own.layers[i].source == NET_FROM_SANDBOX) {
-            *ret = own.layers[i];
-            own.layers[i] = (struct net_layer){ 0 };
-        }
-    }
+    (void)recorded_take(&own, NET_FROM_SANDBOX, ret);
     return 0;
 }
 
@@ -350,42 +412,63 @@ static int network_replace(struct sandbox *sandbox, char **recorded, struct err 
     return 0;
 }
 
-int sandbox_network_start(struct sandbox *sandbox, struct machine *machine, struct err *err)
+static void user_renew(struct host *host, const struct net_user *user)
 {
     cleanup_with(net_policy_done) struct net_policy policy = { 0 };
-    const struct sandbox_info *info = &sandbox->info;
-    int r;
+    struct err err = { 0 };
+    int r = network_policy(host, user->owner, user->recorded, &policy, &err);
 
-    if (!info->network)
-        return 0;
-    r = sandbox_network_policy(sandbox, &policy, err);
-    return r < 0 ? r : net_start(sandbox->host->net, machine, info->id, info->owner, &policy, err);
+    if (r == 0)
+        r = net_renew(host->net, user->id, &policy, &err);
+    if (r < 0)
+        log_warn("sandbox '%s' keeps its network policy: %s", user->id, err.msg);
+}
+
+/* Starts the network of a machine. A change of holt.conf or of a ceiling that did not find it yet
+ * is made good. */
+static int network_start(struct host *host, struct machine *machine, const struct net_user *user,
+                         struct err *err)
+{
+    cleanup_with(net_policy_done) struct net_policy policy = { 0 };
+    unsigned changes = atomic_load(&host->net_changes);
+    int r = network_policy(host, user->owner, user->recorded, &policy, err);
+
+    if (r == 0)
+        r = net_start(host->net, machine, user, &policy, err);
+    if (r == 0 && atomic_load(&host->net_changes) != changes)
+        user_renew(host, user);
+    return r;
+}
+
+int sandbox_network_start(struct sandbox *sandbox, struct machine *machine, struct err *err)
+{
+    cleanup_free char *recorded = sandbox_recorded(sandbox);
+    const struct net_user user = { sandbox->info.id, sandbox->info.owner, recorded };
+
+    return recorded ? network_start(sandbox->host, machine, &user, err) : 0;
 }
 
 int machine_network_start(struct machine *machine, const char *owner, const char *recorded,
                           struct err *err)
 {
-    cleanup_with(net_policy_done) struct net_policy policy = { 0 };
-    int r;
+    const struct net_user user = { machine->id, owner, recorded };
 
-    if (!recorded)
-        return 0;
-    r = network_policy(machine->host, owner, recorded, &policy, err);
-    return r < 0 ? r : net_start(machine->host->net, machine, machine->id, owner, &policy, err);
+    return recorded ? network_start(machine->host, machine, &user, err) : 0;
 }
 
 /* Gives a running machine the policy that is recorded. The caller runs an operation. */
 static int network_renew(struct sandbox *sandbox, struct err *err)
 {
     cleanup_with(net_policy_done) struct net_policy policy = { 0 };
+    cleanup_free char *recorded = sandbox_recorded(sandbox);
+    const struct net_user user = { sandbox->info.id, sandbox->info.owner,
+                                   recorded ? recorded : "" };
     int r;
 
     if (!sandbox->machine)
         return 0;
-    r = sandbox_network_policy(sandbox, &policy, err);
-    return r < 0 ? r
-                 : net_set(sandbox->host->net, sandbox->machine, sandbox->info.id,
-                           sandbox->info.owner, &policy, err);
+    r = network_policy(sandbox->host, user.owner, recorded, &policy, err);
+    return r < 0 ? r : net_set(sandbox->host->net, sandbox->machine, &user, &policy, err);
 }
 
 size_t sandbox_network_log(struct sandbox *sandbox, uint64_t after, uint64_t wait_ms,
@@ -394,23 +477,32 @@ size_t sandbox_network_log(struct sandbox *sandbox, uint64_t after, uint64_t wai
     return net_log(sandbox->host->net, sandbox->info.id, after, wait_ms, ret, max);
 }
 
+/* Gives a sandbox its network that has none yet: its policy had amounted to none. */
+static void sandbox_apply(struct sandbox *sandbox)
+{
+    cleanup_free char *recorded = sandbox_recorded(sandbox);
+    enum sandbox_state state;
+    struct err err = { 0 };
+    int r;
+
+    if (!recorded || sandbox_begin(sandbox, OPERATION_UPDATE, &state, &err) != 0)
+        return; /* its next start uses the new policy, and so does one that is under way */
+    r = network_renew(sandbox, &err);
+    sandbox_finish(sandbox, state);
+    if (r < 0)
+        log_warn("sandbox '%s' keeps its network policy: %s", sandbox->info.id, err.msg);
+}
+
 void network_apply(struct host *host)
 {
+    struct sandbox **list;
     size_t count;
-    struct sandbox **list = host_list_sandboxes(host, &caller_root, &count);
 
+    atomic_fetch_add(&host->net_changes, 1);
+    net_each_user(host->net, user_renew);
+    list = host_list_sandboxes(host, &caller_root, &count);
     for (size_t i = 0; i < count; i++) {
-        enum sandbox_state state;
-        struct err err = { 0 };
-        cleanup_free char *recorded = sandbox_recorded(list[i]);
-        int r = recorded ? sandbox_begin(list[i], OPERATION_UPDATE, &state, &err) : 0;
-
-        if (r == 0 && recorded) {
-            r = network_renew(list[i], &err);
-            sandbox_finish(list[i], state);
-        }
-        if (r < 0)
-            log_warn("sandbox '%s' keeps its network policy: %s", list[i]->info.id, err.msg);
+        sandbox_apply(list[i]);
         sandbox_unref(list[i]);
     }
     free(list);
@@ -419,9 +511,10 @@ void network_apply(struct host *host)
 /* Records and applies a layer during an operation. */
 static int network_write(struct sandbox *sandbox, const struct net_layer *layer, struct err *err)
 {
-    cleanup_free char *recorded = NULL;
-    int r = network_record(sandbox->host, sandbox->info.owner, sandbox->info.runtime, layer,
-                           &recorded, err);
+    const struct sandbox_info *info = &sandbox->info;
+    const struct network_holder holder = { info->owner, info->runtime, info->template };
+    cleanup_free char *old = sandbox_recorded(sandbox), *recorded = NULL;
+    int r = network_record_again(sandbox->host, &holder, old, layer, &recorded, err);
 
     if (r == 0)
         r = network_replace(sandbox, &recorded, err);

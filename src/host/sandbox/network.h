@@ -1,6 +1,7 @@
-/* The network policies of sandboxes. A sandbox has a layer of its own, which is recorded; holt.conf
- * and the ceilings of its owner add theirs whenever the policy is used, so a change of either
- * applies to sandboxes that exist. net/policy.h has the rules and what they mean. */
+/* The network policies of sandboxes. A sandbox has a layer of its own and a copy of its template's,
+ * which are recorded; holt.conf and the ceilings of its owner add theirs whenever the policy is
+ * used, so a change of either applies to sandboxes that exist. net/policy.h has the rules and what
+ * they mean. */
 #pragma once
 
 #include <stdbool.h>
@@ -32,14 +33,31 @@ void network_free(struct host *host);
 /* Returns whether the ceilings allow this mode, and this machine can give it. */
 bool network_may_have(struct host *host, const char *owner, enum net_mode mode);
 
-/* Computes what to record for a new sandbox: NULL for no network. A NULL layer is the daemon's
- * default. Fails with ERR_EXHAUSTED (CeilingReached) above the ceiling of the owner, ERR_DENIED
- * above that of holt.conf, and ERR_UNSUPPORTED where sandboxes, or those of the runtime, cannot
- * have a network. */
-int network_record(struct host *host, const char *owner, const char *runtime,
+/* Returns whether holt.conf allows only what its own rules name. */
+bool network_has_host_rules(struct host *host);
+
+/* What a policy is for. */
+struct network_holder {
+    const char *owner;
+    const char *runtime;
+    const char *template; /* its name in the store */
+};
+
+/* Computes what to record for a new sandbox: NULL for nothing. A NULL layer is that of the
+ * template, else the daemon's default. Fails with ERR_EXHAUSTED (CeilingReached) above the ceiling
+ * of the owner, ERR_DENIED above that of holt.conf, and ERR_UNSUPPORTED where sandboxes, or those
+ * of the runtime, cannot have a network. */
+int network_record(struct host *host, const struct network_holder *holder,
                    const struct net_layer *layer, char **ret_recorded, struct err *err);
 
-/* Computes the whole policy: that of holt.conf, the owner's and the recorded one (NULL: none). */
+/* Computes what to record when the layer is replaced. That of the template stays as it was
+ * recorded. */
+int network_record_again(struct host *host, const struct network_holder *holder,
+                         const char *recorded, const struct net_layer *layer, char **ret_recorded,
+                         struct err *err);
+
+/* Computes the whole policy: that of holt.conf, the owner's and the recorded ones (NULL: none).
+ */
 int network_policy(struct host *host, const char *owner, const char *recorded,
                    struct net_policy *ret, struct err *err);
 

@@ -38,9 +38,9 @@ static int env_check(const json_t *env, struct err *err)
 
 int template_settings_parse(const json_t *object, struct template_settings *ret, struct err *err)
 {
-    static const char *const fields[] = { "env",          "workdir",      "user",
-                                          "startCommand", "readyCommand", "allowSetuid",
-                                          "cpus",         "memoryBytes",  NULL };
+    static const char *const fields[] = { "env",          "workdir",     "user", "startCommand",
+                                          "readyCommand", "allowSetuid", "cpus", "memoryBytes",
+                                          "network",      NULL };
     struct template_settings settings = {
         .workdir = "", .user = "", .start_command = "", .ready_command = ""
     };
@@ -54,6 +54,7 @@ int template_settings_parse(const json_t *object, struct template_settings *ret,
         json_get_bool(object, "allowSetuid", &settings.allows_setuid, err) < 0 ||
         json_get_u32(object, "cpus", &settings.cpus, err) < 0 ||
         json_get_u64(object, "memoryBytes", &settings.memory_bytes, err) < 0 ||
+        json_get_object(object, "network", &settings.network, err) < 0 ||
         (settings.env && env_check(settings.env, err) < 0))
         return err_wrap(err, "settings");
     if (settings.workdir[0] != '\0' && settings.workdir[0] != '/')

@@ -1,5 +1,6 @@
 /* Template settings: what applies to sandboxes of a template besides its files, such as user,
- * working directory, environment, start command, limits, and whether setuid programs work. */
+ * working directory, environment, start command, limits, network, and whether setuid programs
+ * work. */
 #pragma once
 
 #include <jansson.h>
@@ -22,10 +23,12 @@ struct template_settings {
     bool allows_setuid;        /* no_new_privs is off and the root is not nosuid */
     unsigned cpus;             /* 0: unset, like memory_bytes */
     uint64_t memory_bytes;
+    const json_t *network; /* a layer, see net/policy.h; NULL: unset */
 };
 
-/* Parses the settings that a client sent: {"env": {}, "workdir", "user", "startCommand",
- * "readyCommand", "allowSetuid", "cpus", "memoryBytes"}. */
+/* Parses settings: {"env": {}, "workdir", "user", "startCommand",
+ * "readyCommand", "allowSetuid", "cpus", "memoryBytes", "network": {}}. The caller checks the
+ * network. */
 int template_settings_parse(const json_t *object, struct template_settings *ret, struct err *err);
 
 /* Reads the settings of a template by name; all are unset if it has none. */

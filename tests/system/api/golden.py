@@ -510,6 +510,10 @@ def network_calls(call):
     call("network log", "NetworkService/Log", sandboxId="plain")
     call("test a name", "NetworkService/Test", sandboxId="plain", target="https://a.test/")
     call("test no target", "NetworkService/Test", sandboxId="plain", target="127.1")
+    call("network of a template", "NetworkService/GetTemplate", template="host")
+    call("set the network of a template", "NetworkService/SetTemplate", template="host",
+         policy={"allow": ["*.a.test"], "deny": ["bad.a.test"]})
+    call("set no network of a template", "NetworkService/SetTemplate", template="host")
     call("create with a bad rule", "SandboxService/Create", network={"allow": ["10.0.0.1/8"]})
 
 
@@ -639,6 +643,7 @@ BASES = {  # a request that is right, and is refused for what it names, or chang
     "VolumeService/Remove": {"volume": "nothing"}, "VolumeService/Adopt": {"volume": "nothing"},
     "NetworkService/Get": NOBODY, "NetworkService/Log": NOBODY, "NetworkService/Test": {**NOBODY, "target": "a.test"},
     "NetworkService/Set": {**NOBODY, "policy": {}},
+    "NetworkService/GetTemplate": {"template": "none"}, "NetworkService/SetTemplate": {"template": "none"},
     "OwnerService/Get": {"owner": "nobody"}, "OwnerService/List": {}, "OwnerService/Remove": {"owner": "nobody"},
     "OwnerService/Set": {"owner": "fields", "settings": [{"name": "nothing", "value": "1"}]},
     "TokenService/Create": {"label": "fields", "ttlMs": 60000}, "TokenService/List": {},
