@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "e2b/port/access.h"
+#include "http/session.h"
 
 #define PORT_WORD "${PORT}"
 
@@ -56,16 +57,26 @@ bool port_header_is_hop(const char *name)
     return false;
 }
 
+/* Returns whether the cookie of this name is one that opens Holt: no program behind a port may read
+ * or set it. */
+static bool is_own_cookie(const char *name, size_t len)
+{
+    static const char *const own[] = { PORT_TOKEN_COOKIE, SESSION_COOKIE, SESSION_COOKIE_TLS };
+
+    for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+        if (len == strlen(own[i]) && strncasecmp(name, own[i], len) == 0)
+            return true;
+    return false;
+}
+
 /* Writes a cookie without its attribute Domain. One without a name could be sent back as
  * "holt-token=...", so there must be one. */
 static bool cookie_passes(const char *value, struct buf *out)
 {
-    static const char own[] = PORT_TOKEN_COOKIE;
     const char *start = value + strspn(value, " \t");
     size_t name = strcspn(start, "=; \t");
-    bool is_own = name == strlen(own) && strncasecmp(start, own, name) == 0;
 
-    if (name == 0 || is_own || start[name + strspn(start + name, " \t")] != '=')
+    if (name == 0 || is_own_cookie(start, name) || start[name + strspn(start + name, " \t")] != '=')
         return false;
     while (*value) {
         size_t len = strcspn(value, ";") + 1;
@@ -109,7 +120,7 @@ static bool is_named(const struct port_request *request, const char *name)
 static bool is_ours(const char *name)
 {
     return strcasecmp(name, "Expect") == 0 || strcasecmp(name, "E2b-Traffic-Access-Token") == 0 ||
-           strcasecmp(name, PORT_TOKEN_HEADER) == 0;
+           strcasecmp(name, PORT_TOKEN_HEADER) == 0 || strcasecmp(name, SESSION_HEADER) == 0;
 }
 
 static bool stays(const struct port_request *request, const char *name)
@@ -155,7 +166,6 @@ static int add_host(const struct port_request *request, struct buf *out)
 /* Writes the cookies except our own; nothing if there is no other. */
 static int add_cookies(const struct port_header *header, struct buf *out)
 {
-    static const char own[] = PORT_TOKEN_COOKIE;
     const char *at = header->value;
     bool is_first = true;
     int r = 0;
@@ -163,7 +173,7 @@ static int add_cookies(const struct port_header *header, struct buf *out)
     while (r == 0 && *(at += strspn(at, "; \t")) != '\0') {
         size_t len = strcspn(at, ";"), name = strcspn(at, "=; \t");
 
-        if (name != strlen(own) || strncasecmp(at, own, name) != 0) {
+        if (!is_own_cookie(at, name)) {
             r = is_first ? buf_printf(out, "%s: ", header->name) : buf_add_str(out, "; ");
             if (r == 0)
                 r = buf_add(out, at, len);

@@ -99,6 +99,10 @@ def credentials_for_holt_stay_behind():
     answer = ask("/see", Authorization="Basic dTpw", X_API_Key="own", X_Access_Token="theirs", Cookie=f"a=b; holt-token={full}")
     for wanted in "Authorization: Basic dTpw", "X-API-Key: own", "X-Access-Token: theirs", "Cookie: a=b\r\n":
         assert wanted in answer.text.decode(), (wanted, answer.text)
+    # Browsers send the cookies of the console to every port of its host.
+    answer = ask("/see", Cookie="holt_session=s1; a=b; __Host-holt_session=s2; Holt_Session=s3", X_Holt_Session="k1")
+    equal(200, answer.status)
+    assert "Cookie: a=b\r\n" in answer.text.decode() and "ession" not in answer.text.decode(), answer.text
 
 
 def a_new_sandbox_has_an_address():
