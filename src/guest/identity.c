@@ -152,19 +152,45 @@ static int etc_renew(struct identity *identity, const char *hostname)
     return etc_write(fd, hostname);
 }
 
-/* Links are followed as processes of the sandbox follow them: resolv.conf often is one. */
+/* Opens a file of /etc of a root. Links are followed as processes of the sandbox follow them:
+ * resolv.conf often is one. A link to a missing file is itself the mount point: systemd-resolved
+ * would create the target. */
+static int etc_open(int root_fd, const char *name)
+{
+    cleanup_close int dir_fd = -EBADF, link_fd = -EBADF;
+    struct stat info;
+    char path[32];
+    int fd;
+
+    (void)snprintf(path, sizeof(path), "/etc/%s", name);
+    fd = open_in_root(root_fd, path, O_PATH, 0);
+    if (fd != -ENOENT)
+        return fd;
+    dir_fd = open_in_root(root_fd, "/etc", O_PATH | O_DIRECTORY, 0);
+    if (dir_fd < 0)
+        return dir_fd;
+    link_fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (link_fd < 0 || fstat(link_fd, &info) < 0)
+        return -errno;
+    return S_ISLNK(info.st_mode) ? TAKE_FD(link_fd) : -ENOENT;
+}
+
+static bool is_mount_point(int fd)
+{
+    struct stat info;
+
+    return fd >= 0 && fstat(fd, &info) == 0 && (S_ISREG(info.st_mode) || S_ISLNK(info.st_mode));
+}
+
 static int etc_cover(struct identity *identity, int root_fd, const char *hostname)
 {
     static const char *const names[] = { "hosts", "hostname", "resolv.conf" };
     int r = etc_renew(identity, hostname);
 
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(names); i++) {
-        cleanup_close int mount_point = -EBADF;
-        char path[32];
+        cleanup_close int mount_point = etc_open(root_fd, names[i]);
 
-        (void)snprintf(path, sizeof(path), "/etc/%s", names[i]);
-        mount_point = open_in_root(root_fd, path, O_PATH, 0);
-        if (is_regular(mount_point))
+        if (is_mount_point(mount_point))
             r = identity_mount(identity->etc_fd, names[i], WRITABLE, mount_point);
     }
     return r;

@@ -197,6 +197,7 @@ static int zfs_open(struct store *store, const struct store_options *options, st
     *zfs = (struct zfs){
         .dataset = xstrdup(dataset),
         .mounts = xasprintf("%s/zfs", options->state_dir),
+        .points_fd = store->points_fd,
         .fill_lock = LOCK_INIT(LOCK_ZFS_FILL),
         .reclaim_lock = LOCK_INIT(LOCK_ZFS_RECLAIM),
     };

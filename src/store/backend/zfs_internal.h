@@ -34,7 +34,8 @@ enum {
 
 struct zfs {
     char *dataset;
-    char *mounts; /* STATE/zfs */
+    char *mounts;  /* STATE/zfs */
+    int points_fd; /* of the store: see store/template/mount_points.h */
     struct lock fill_lock;
     struct lock reclaim_lock;
     bool has_destroyed; /* destroyed volumes that were in use; protected by reclaim_lock */

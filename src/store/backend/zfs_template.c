@@ -57,34 +57,43 @@ static int dataset_name(const struct zfs *zfs, const struct template *template, 
 
     for (size_t i = 0; r == 0 && i < root->layer_count; i++)
         r = hash_dir(&hash, root->layers[i]);
+    if (template->lacks_points)
+        hash = hash_add(hash, true);
     if (r == 0)
         *ret = xasprintf("%s/templates/%s-%016" PRIx64, zfs->dataset, template->name, hash);
     return r;
 }
 
-/* Opens the tree of the root: itself, or a read-only overlay of its layers. */
-static int merge_root(const struct template_tree *tree)
+/* Opens the tree of the root: itself, or a read-only overlay of its layers and, if it lacks some,
+ * of the mount points. */
+static int merge_root(const struct zfs *zfs, const struct template *template)
 {
-    char paths[TEMPLATE_LAYERS_MAX + 1][PROC_FD_BYTES];
-    struct mount_option options[TEMPLATE_LAYERS_MAX + 1];
+    const struct template_tree *tree = &template->trees[0];
+    char paths[TEMPLATE_LAYERS_MAX + 2][PROC_FD_BYTES];
+    struct mount_option options[TEMPLATE_LAYERS_MAX + 2];
+    int fds[TEMPLATE_LAYERS_MAX + 2];
     size_t count = tree->layer_count;
 
-    if (count == 0) {
+    memcpy(fds, tree->layers, count * sizeof(tree->layers[0]));
+    fds[count++] = tree->fd;
+    if (template->lacks_points)
+        fds[count++] = zfs->points_fd;
+    if (count == 1) {
         int fd = openat(tree->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
         return fd < 0 ? -errno : fd;
     }
-    for (size_t i = 0; i <= count; i++) {
-        (void)snprintf(paths[i], sizeof(paths[i]), "/proc/self/fd/%d",
-                       i < count ? tree->layers[i] : tree->fd);
+    for (size_t i = 0; i < count; i++) {
+        (void)snprintf(paths[i], sizeof(paths[i]), "/proc/self/fd/%d", fds[i]);
         options[i] = (struct mount_option){ .key = "lowerdir+", .value = paths[i] };
     }
-    return mount_new("overlay", options, count + 1, MOUNT_ATTR_RDONLY);
+    return mount_new("overlay", options, count, MOUNT_ATTR_RDONLY);
 }
 
-static int copy_root(const struct template *template, const char *path, struct err *err)
+static int copy_root(const struct zfs *zfs, const struct template *template, const char *path,
+                     struct err *err)
 {
-    cleanup_close int from_fd = merge_root(&template->trees[0]);
+    cleanup_close int from_fd = merge_root(zfs, template);
     cleanup_close int to_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     struct import_budget budget = { .bytes_max = UINT64_MAX, .files_max = UINT64_MAX };
     cleanup_with(import_root_done) struct import_root root = IMPORT_ROOT_INIT(to_fd, &budget);
@@ -115,7 +124,7 @@ static int dataset_fill(struct zfs *zfs, const struct template *template, const 
     if (r == 0)
         r = zfs_mount(dataset, path, err);
     if (r == 0)
-        r = copy_root(template, path, err);
+        r = copy_root(zfs, template, path, err);
     if (r == 0)
         r = ZFS(NULL, err, "snapshot", snapshot);
     (void)zfs_unmount(path);

@@ -67,7 +67,11 @@ static int view_add_tree(struct volume_view *view, const struct volume *volume, 
     }
     for (size_t i = 0; r == 0 && i < tree->layer_count; i++)
         r = view_add_copy(view, tree->layers[i]);
-    return r < 0 ? r : view_add_copy(view, tree->fd);
+    if (r == 0)
+        r = view_add_copy(view, tree->fd);
+    if (r == 0 && index == 0 && volume_is_whole(volume) && volume->template->lacks_points)
+        r = view_add_copy(view, volume->store->points_fd); /* a whole volume is a copy of both */
+    return r;
 }
 
 int volume_view(struct volume *volume, const char *snapshot, struct volume_view *ret,
