@@ -17,7 +17,11 @@
 #include "egress/egress_internal.h"
 #include "kernel/fds.h"
 
-enum { UNSENT_MAX = 4 * 1024 * 1024, DNS_PORT = 53 };
+enum {
+    UNSENT_MAX = 4 * 1024 * 1024,
+    DNS_PORT = 53,
+    ACTIVE_MAX = 4096, /* machines in one report */
+};
 
 /* --- sending --- */
 
@@ -94,6 +98,20 @@ void report_counters(struct egress *egress)
                            (json_int_t)counters->limited, "queries", (json_int_t)counters->queries,
                            "out", (json_int_t)counters->bytes_out, "in",
                            (json_int_t)counters->bytes_in));
+}
+
+void report_active(struct egress *egress)
+{
+    cleanup_json json_t *machines = json_array();
+
+    for (struct guest *guest = egress->guests; guest; guest = guest->next) {
+        if (guest->is_active && json_array_size(machines) < ACTIVE_MAX) {
+            (void)json_array_append_new(machines, json_integer((json_int_t)guest->number));
+            guest->is_active = false;
+        }
+    }
+    if (json_array_size(machines) > 0)
+        control_send(egress, json_pack("{s:s, s:O}", "do", "active", "machines", machines));
 }
 
 static void done_send(struct egress *egress, uint64_t number)

@@ -22,6 +22,7 @@
  *   sandbox; answered by "granted"
  * - {"do":"revoke","machine":7,"addresses":[...]}: no longer; not answered
  * - {"do":"log","machine":7,"line":{...}}: the fields of struct net_log_line, see host/net/net.h
+ * - {"do":"active","machines":[7,9]}: they sent or received something in the last second
  * - {"do":"counters", ...}: totals since its start, once a second while they change
  */
 #pragma once

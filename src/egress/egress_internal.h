@@ -101,6 +101,7 @@ struct guest {
     unsigned connection_count;
     unsigned query_count;
     uint64_t bytes_out;
+    bool is_active; /* it sent or received something since the last report */
     struct grant *grants[GRANT_CHAINS];
     unsigned grant_count;
 };
@@ -333,6 +334,9 @@ struct egress_line {
 };
 void report_line(struct guest *guest, const struct egress_line *line);
 void report_counters(struct egress *egress);
+
+/* Reports the sandboxes that were active since the last call. */
+void report_active(struct egress *egress);
 
 /* --- confine.c --- */
 

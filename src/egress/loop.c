@@ -135,6 +135,7 @@ void egress_run(struct egress *egress)
             resolver_tick(egress);
             if (is_second) {
                 report_counters(egress);
+                report_active(egress);
                 second_ms = egress->now_ms;
             }
             tick_ms = egress->now_ms;

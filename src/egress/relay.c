@@ -231,6 +231,7 @@ static bool bytes_note(struct connection *connection, uint64_t up_before, uint64
     guest->bytes_out += up;
     if (up + down > 0)
         connection->active_ms = egress->now_ms;
+    guest->is_active |= up + down > 0;
     return egress->bounds.bytes_out == 0 || guest->bytes_out <= egress->bounds.bytes_out;
 }
 

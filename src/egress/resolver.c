@@ -453,6 +453,7 @@ static void query_handle(const struct asker *asker, const void *data, size_t len
     if (r == -EBADMSG)
         return;
     guest->egress->counters.queries++;
+    guest->is_active = true;
     if (r < 0) {
         refusal_report(guest, question.name, "the name has bytes that names cannot have (built in)",
                        NULL);

@@ -318,6 +318,20 @@ static void grant_handle(struct net *net, struct net_guest *guest, const json_t 
                               NULL, 0);
 }
 
+/* A machine is valid until net_stop returns, which this thread answers. */
+static void active_handle(struct net *net, const json_t *machines)
+{
+    const json_t *each;
+    size_t i;
+
+    json_array_foreach(machines, i, each) {
+        struct net_guest *guest = guest_of_number(net, (uint64_t)json_integer_value(each));
+
+        if (guest)
+            atomic_store(&guest->machine->net_active_ms, clock_boot_ms());
+    }
+}
+
 static void message_handle(struct net *net, const json_t *message)
 {
     const char *what = json_string_value(json_object_get(message, "do"));
@@ -335,6 +349,8 @@ static void message_handle(struct net *net, const json_t *message)
     } else if (strcmp(what, "log") == 0 && guest) {
         lock_scope(&net->lock);
         net_log_add(net, guest->id, json_object_get(message, "line"));
+    } else if (strcmp(what, "active") == 0) {
+        active_handle(net, json_object_get(message, "machines"));
     } else if (strcmp(what, "counters") == 0) {
         lock_scope(&net->lock);
         net_counters_read(net, message);

@@ -113,7 +113,8 @@ static void window_look(struct idle_watch *watch, struct machine *machine, int64
         return;
     }
     sample = sample_take(machine);
-    watch->is_working = is_work(from, &sample);
+    watch->is_working =
+        is_work(from, &sample) || atomic_load(&machine->net_active_ms) > from->before;
     watch->check_at = now + (timeout_ms / PARTS > LOOK_MIN_MS ? timeout_ms / PARTS : LOOK_MIN_MS);
     sample_keep(watch, &sample);
 }
