@@ -111,13 +111,8 @@ int console_service_revoke_session(const struct call *call,
                                    const struct msg_console_revoke_session_request *request,
                                    struct err *err)
 {
-    struct session_info info;
     int r = console_check(call, err);
 
-    if (r == 0)
-        r = session_store_remove(call->sessions, call->caller, request->id, &info, err);
-    if (r == 0)
-        owner_event(call->host, info.login.caller.owner, EVENT_CONSOLE_ENDED,
-                    json_pack("{s:s, s:s}", "session", info.id, "reason", "revoked"));
-    return r;
+    return r < 0 ? r
+                 : session_store_remove(call->sessions, call->caller, request->id, "revoked", err);
 }

@@ -102,16 +102,19 @@ static void session_insert(struct session_store *store, const struct session_dat
     store->count++;
 }
 
-static void session_drop(struct session_store *store, const char *id)
+/* Returns false if somebody else has dropped the session. */
+static bool session_drop(struct session_store *store, const char *id, struct session_info *ret)
 {
     struct session **slot = session_slot(store, id), *session;
 
     if (!slot)
-        return;
+        return false;
     session = *slot;
+    *ret = session->data.info;
     *slot = session->next;
     store->count--;
     free(session);
+    return true;
 }
 
 /* --- validity --------------------------------------------------------------------------------- */
@@ -289,26 +292,51 @@ void session_store_list(struct session_store *store, const struct caller *caller
     *ret_count = count;
 }
 
-static int session_end(struct session_store *store, const char *id, struct err *err)
+static int session_end(struct session_store *store, const char *id, const char *reason,
+                       struct err *err)
 {
     int r = store->storage.remove(store->storage.context, id, err);
+    struct session_info info;
+    bool is_dropped;
 
     if (r < 0)
         return r;
-    lock_scope(&store->lock);
-    session_drop(store, id);
+    lock_take(&store->lock);
+    is_dropped = session_drop(store, id, &info);
+    lock_release(&store->lock);
+    if (is_dropped)
+        store->storage.ended(store->storage.context, &info, reason);
     return 0;
 }
 
 int session_store_remove(struct session_store *store, const struct caller *caller, const char *id,
-                         struct session_info *ret, struct err *err)
+                         const char *reason, struct err *err)
 {
     struct session_info info;
 
     if (!session_store_get(store, id, &info) || !is_visible(&info, caller))
         return err_set(err, ERR_NOT_FOUND, "no session '%.40s'", id);
-    *ret = info;
-    return session_end(store, id, err);
+    return session_end(store, id, reason, err);
+}
+
+static int session_end_invalid(struct session_store *store, const struct session_data *data,
+                               struct err *err)
+{
+    bool is_old = clock_wall_ms() >= data->info.expires_ms;
+
+    return session_end(store, data->info.id, is_old ? "expired" : "token", err);
+}
+
+int session_store_sweep(struct session_store *store, struct err *err)
+{
+    size_t count = 0;
+    cleanup_free struct session_data *all = sessions_copy(store, &count);
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < count; i++)
+        if (!data_is_valid(store, &all[i]))
+            r = session_end_invalid(store, &all[i], err);
+    return r;
 }
 
 /* --- creating --------------------------------------------------------------------------------- */
@@ -324,7 +352,7 @@ static int room_make(struct session_store *store, const struct caller *caller, s
 
     for (size_t i = 0; r == 0 && i < all_count; i++) {
         if (!data_is_valid(store, &all[i])) {
-            r = session_end(store, all[i].info.id, err);
+            r = session_end_invalid(store, &all[i], err);
         } else if (strcmp(all[i].info.login.caller.owner, caller->owner) == 0) {
             own++;
             oldest = oldest ? oldest : all[i].info.id;
@@ -333,7 +361,7 @@ static int room_make(struct session_store *store, const struct caller *caller, s
         }
     }
     if (r == 0 && own >= SESSIONS_OF_OWNER_MAX)
-        r = session_end(store, oldest_of_token ? oldest_of_token : oldest, err);
+        r = session_end(store, oldest_of_token ? oldest_of_token : oldest, "limit", err);
     return r;
 }
 
@@ -447,7 +475,8 @@ int session_store_create_code(struct session_store *store, const struct login *l
     return 0;
 }
 
-bool session_store_take_code(struct session_store *store, const char *code, struct login *ret)
+static bool code_find(struct session_store *store, const char *code, bool is_taken,
+                      struct login *ret)
 {
     unsigned char hash[SESSION_HASH_BYTES];
     uint64_t now = clock_ms();
@@ -462,10 +491,21 @@ bool session_store_take_code(struct session_store *store, const char *code, stru
             continue;
         is_found = each->until_ms > now;
         *ret = each->login;
-        *each = (struct login_code){ .is_used = false };
+        if (is_taken)
+            *each = (struct login_code){ .is_used = false };
     }
     lock_release(&store->lock);
     return is_found && token_store_is_valid(store->tokens, ret->caller.token);
+}
+
+bool session_store_peek_code(struct session_store *store, const char *code, struct login *ret)
+{
+    return code_find(store, code, false, ret);
+}
+
+bool session_store_take_code(struct session_store *store, const char *code, struct login *ret)
+{
+    return code_find(store, code, true, ret);
 }
 
 bool session_store_match_token(struct session_store *store, const char *token, struct login *ret)

@@ -24,13 +24,6 @@ enum {
     LOGIN_CODE_MS = 60 * 1000,
 };
 
-/* Keeps the sessions across restarts. */
-struct session_storage {
-    int (*put)(void *context, const struct session_row *row, struct err *err);
-    int (*remove)(void *context, const char *id, struct err *err);
-    void *context;
-};
-
 /* On whose behalf a login is made. */
 struct login {
     struct caller caller;
@@ -45,6 +38,15 @@ struct session_info {
     uint64_t created_ms; /* since 1970 */
     uint64_t expires_ms;
     uint64_t used_ms; /* last; 0: not since the daemon was started */
+};
+
+/* Keeps the sessions across restarts. */
+struct session_storage {
+    int (*put)(void *context, const struct session_row *row, struct err *err);
+    int (*remove)(void *context, const char *id, struct err *err);
+    /* Called once for each session that has ended, without a lock. The reason is a word. */
+    void (*ended)(void *context, const struct session_info *info, const char *reason);
+    void *context;
 };
 
 struct session_rules {
@@ -101,15 +103,21 @@ bool session_store_get(struct session_store *store, const char *id, struct sessi
 void session_store_list(struct session_store *store, const struct caller *caller,
                         struct session_info **ret, size_t *ret_count);
 
-/* Ends a session that the caller may see, and returns its last state. */
+/* Ends a session that the caller may see, for this reason. */
 int session_store_remove(struct session_store *store, const struct caller *caller, const char *id,
-                         struct session_info *ret, struct err *err);
+                         const char *reason, struct err *err);
+
+/* Ends the sessions that are no longer valid: "expired", or "token" if that is gone. */
+int session_store_sweep(struct session_store *store, struct err *err);
 
 /* Makes a code that one login may use once, before it expires. Codes do not survive a restart.
  */
 int session_store_create_code(struct session_store *store, const struct login *login,
                               char ret_code[SESSION_SECRET_SIZE], uint64_t *ret_expires_ms,
                               struct err *err);
+
+/* Finds on whose behalf a code logs in, and leaves it valid. Returns false as take_code does. */
+bool session_store_peek_code(struct session_store *store, const char *code, struct login *ret);
 
 /* Takes a code. Returns false if it is unknown, used or too old, or if its token is not valid. */
 bool session_store_take_code(struct session_store *store, const char *code, struct login *ret);

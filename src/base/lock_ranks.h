@@ -19,6 +19,7 @@
     row(LOCK_CONNECTION_LIMITS, "http/limits.c", "the connections, their deadlines and limits")    \
     row(LOCK_TLS_FRONT, "http/tls/front.c", "the TLS connections that the server has")             \
     row(LOCK_CONSOLE, "console/frontend.c", "the failed logins and tickets of the console")        \
+    row(LOCK_CONSOLE_SWEEPER, "console/frontend.c", "the thread that ends sessions")               \
     row(LOCK_SESSIONS, "auth/session_store.c", "the sessions and login codes of the console")     \
     row(LOCK_TOKEN_CHANGE, "auth/token_store.c", "a change of the token list and its file")        \
     row(LOCK_TOKENS, "auth/token_store.c", "the token list")                                       \

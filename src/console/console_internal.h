@@ -9,6 +9,7 @@
 #include "base/access/session.h"
 #include "base/buf.h"
 #include "base/lock.h"
+#include "base/thread.h"
 #include "console/throttle.h"
 
 struct err;
@@ -40,6 +41,7 @@ struct ticket {
 struct console {
     struct host *host;
     struct session_store *sessions; /* NULL: the console is off */
+    struct worker sweeper;          /* ends sessions at their time */
     char *dir;
 
     struct lock lock; /* protects what follows */
@@ -72,6 +74,8 @@ enum MHD_Result console_send_file(const struct console *console, struct exchange
 /* --- login.c ---------------------------------------------------------------------------------- */
 
 enum MHD_Result console_login(struct console *console, struct exchange *exchange);
+/* Says on whose behalf a login would be, and makes none. */
+enum MHD_Result console_look(struct console *console, struct exchange *exchange);
 enum MHD_Result console_logout(struct console *console, struct exchange *exchange);
 enum MHD_Result console_session(struct console *console, struct exchange *exchange);
 

@@ -6,14 +6,20 @@
 
 #include "auth/session_store.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
+#include "base/json.h"
+#include "base/log.h"
 #include "base/xalloc.h"
 #include "console/console_internal.h"
+#include "host/observe/event.h"
 #include "host/owner/session_registry.h"
 #include "http/connect.h"
 #include "http/exchange.h"
 #include "http/reply.h"
 #include "http/session.h"
+
+enum { SWEEP_MS = 5000 };
 
 /* A request below /console/. */
 struct console_route {
@@ -24,6 +30,7 @@ struct console_route {
 
 static const struct console_route routes[] = {
     { MHD_HTTP_METHOD_POST, "/console/login", false, console_login },
+    { MHD_HTTP_METHOD_POST, "/console/login/look", false, console_look },
     { MHD_HTTP_METHOD_POST, "/console/logout", true, console_logout },
     { MHD_HTTP_METHOD_GET, "/console/session", true, console_session },
     { MHD_HTTP_METHOD_POST, "/console/ticket", true, console_ticket },
@@ -163,6 +170,28 @@ static int storage_remove(void *context, const char *id, struct err *err)
     return host_remove_session(context, id, err);
 }
 
+static void end_record(struct host *host, const char *owner, const char *id, const char *reason)
+{
+    owner_event(host, owner, EVENT_CONSOLE_ENDED,
+                json_pack("{s:s, s:s}", "session", id, "reason", reason));
+}
+
+static void session_ended(void *context, const struct session_info *info, const char *reason)
+{
+    end_record(context, info->login.caller.owner, info->id, reason);
+}
+
+/* Removes the row of a session that no store has. */
+static int row_end(struct host *host, const struct session_row *row, const char *reason,
+                   struct err *err)
+{
+    int r = host_remove_session(host, row->id, err);
+
+    if (r >= 0)
+        end_record(host, row->owner, row->id, reason);
+    return r;
+}
+
 static int sessions_load(struct console *console, struct err *err)
 {
     cleanup_free struct session_row *rows = NULL;
@@ -171,7 +200,8 @@ static int sessions_load(struct console *console, struct err *err)
 
     for (size_t i = 0; r >= 0 && i < count; i++)
         if (!session_store_load(console->sessions, &rows[i]))
-            r = host_remove_session(console->host, rows[i].id, err);
+            r = row_end(console->host, &rows[i],
+                        clock_wall_ms() >= rows[i].expires_ms ? "expired" : "token", err);
     return r;
 }
 
@@ -183,13 +213,33 @@ static int sessions_forget(struct host *host, struct err *err)
     int r = host_list_sessions(host, &rows, &count, err);
 
     for (size_t i = 0; r >= 0 && i < count; i++)
-        r = host_remove_session(host, rows[i].id, err);
+        r = row_end(host, &rows[i], "console-off", err);
     return r;
+}
+
+static void sweeper_main(void *argument)
+{
+    struct console *console = argument;
+
+    while (worker_rest(&console->sweeper, SWEEP_MS, 0)) {
+        struct err err = { 0 };
+
+        if (session_store_sweep(console->sessions, &err) < 0)
+            log_warn("console: %s", err.msg);
+    }
+}
+
+static int sweeper_start(struct console *console, struct err *err)
+{
+    int r = thread_start(&console->sweeper.thread, "holt-sessions", sweeper_main, console);
+
+    return r < 0 ? err_sys(err, r, "start the thread that ends sessions") : 0;
 }
 
 int console_open(const struct console_options *options, struct console **ret, struct err *err)
 {
-    const struct session_storage storage = { storage_put, storage_remove, options->host };
+    const struct session_storage storage = { storage_put, storage_remove, session_ended,
+                                             options->host };
     const struct session_rules rules = { options->session_ttl, LOGIN_CODE_MS };
     struct console *console = xcalloc(1, sizeof(*console));
     int r = 0;
@@ -197,9 +247,12 @@ int console_open(const struct console_options *options, struct console **ret, st
     console->host = options->host;
     console->dir = xstrdup(options->dir);
     lock_init(&console->lock, LOCK_CONSOLE);
+    worker_init(&console->sweeper, LOCK_CONSOLE_SWEEPER);
     if (options->is_on) {
         console->sessions = session_store_new(options->tokens, &storage, &rules);
         r = sessions_load(console, err);
+        if (r >= 0)
+            r = sweeper_start(console, err);
     } else {
         r = sessions_forget(options->host, err);
     }
@@ -215,6 +268,8 @@ void console_close(struct console *console)
 {
     if (!console)
         return;
+    worker_stop(&console->sweeper);
+    worker_destroy(&console->sweeper);
     session_store_free(console->sessions);
     console_tickets_done(console);
     lock_destroy(&console->lock);

@@ -64,17 +64,24 @@ static int login_read(const struct exchange *exchange, json_t **ret, const char 
     return r;
 }
 
+/* Finds on whose behalf a code or a token logs in. A code that is only looked at stays valid. */
 static int login_find(struct console *console, const struct exchange *exchange, const char *address,
-                      struct login *ret, struct err *err)
+                      bool is_look, struct login *ret, struct err *err)
 {
     cleanup_json json_t *request = NULL;
     const char *code = NULL, *token = NULL;
     int r = login_read(exchange, &request, &code, &token, err);
+    bool is_found;
 
     if (r < 0)
         return r;
-    if (code ? session_store_take_code(console->sessions, code, ret)
-             : session_store_match_token(console->sessions, token, ret))
+    if (!code)
+        is_found = session_store_match_token(console->sessions, token, ret);
+    else if (is_look)
+        is_found = session_store_peek_code(console->sessions, code, ret);
+    else
+        is_found = session_store_take_code(console->sessions, code, ret);
+    if (is_found)
         return 0;
     log_warn("console: failed login from %s", address);
     lock_scope(&console->lock);
@@ -156,7 +163,7 @@ enum MHD_Result console_login(struct console *console, struct exchange *exchange
     spec.agent = exchange_header(exchange, MHD_HTTP_HEADER_USER_AGENT);
     r = throttle_refuse(console, address, &err);
     if (r == 0)
-        r = login_find(console, exchange, address, &spec.login, &err);
+        r = login_find(console, exchange, address, false, &spec.login, &err);
     if (r == 0)
         r = session_begin(console, exchange, &spec, &cookie, &out, &err);
     if (r < 0)
@@ -164,18 +171,37 @@ enum MHD_Result console_login(struct console *console, struct exchange *exchange
     return console_reply(exchange, &out, MHD_HTTP_HEADER_SET_COOKIE, cookie);
 }
 
+enum MHD_Result console_look(struct console *console, struct exchange *exchange)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(CONSOLE_REPLY_MAX);
+    cleanup_json json_t *reply = NULL;
+    char address[THROTTLE_ADDRESS_SIZE];
+    struct login login = { .caller.role = ROLE_NONE };
+    struct err err = { 0 };
+    int r;
+
+    address_write(exchange, address);
+    r = throttle_refuse(console, address, &err);
+    if (r == 0)
+        r = login_find(console, exchange, address, true, &login, &err);
+    if (r < 0)
+        return console_fail(exchange, &err);
+    reply =
+        json_pack("{s:s, s:s}", "owner", login.caller.owner, "role", role_word(login.caller.role));
+    if (json_write(reply, &out) < 0)
+        return MHD_NO;
+    return console_reply(exchange, &out, NULL, NULL);
+}
+
 enum MHD_Result console_logout(struct console *console, struct exchange *exchange)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(CONSOLE_REPLY_MAX);
     cleanup_free char *cookie = cookie_make(exchange, "", 0);
-    struct session_info info;
     struct err err = { 0 };
 
-    if (session_store_remove(console->sessions, &exchange->caller, exchange->caller.session, &info,
-                             &err) < 0)
+    if (session_store_remove(console->sessions, &exchange->caller, exchange->caller.session,
+                             "logout", &err) < 0)
         return console_fail(exchange, &err);
-    owner_event(console->host, info.login.caller.owner, EVENT_CONSOLE_ENDED,
-                json_pack("{s:s, s:s}", "session", info.id, "reason", "logout"));
     if (buf_add_str(&out, "{}") < 0)
         return MHD_NO;
     return console_reply(exchange, &out, MHD_HTTP_HEADER_SET_COOKIE, cookie);

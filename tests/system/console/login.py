@@ -144,6 +144,18 @@ def a_code_logs_in_once():
     assert reply.status == 401 and "Set-Cookie" not in reply.headers, reply.status
 
 
+def a_look_at_a_code_names_its_maker_and_uses_nothing():
+    made = api("TokenService/Create", {"owner": "ann", "role": "read-only"}).json()
+    secret = {"code": api("ConsoleService/CreateLogin", token=made["secret"]).json()["code"]}
+    for _ in range(2):
+        reply = send("POST", "/console/login/look", secret)
+        assert reply.status == 200 and reply.json() == {"owner": "ann", "role": "reader"}, reply.body
+        assert "Set-Cookie" not in reply.headers
+    assert send("POST", "/console/login/look", secret, {"Sec-Fetch-Site": "cross-site"}).status == 403
+    assert Browser(secret).session["owner"] == "ann"
+    assert send("POST", "/console/login/look", secret).status == 401
+
+
 def a_code_is_for_its_maker():
     made = api("TokenService/Create", {"owner": "ann", "role": "read-only", "scope": {"team": "red"}}).json()
     first = api("ConsoleService/CreateLogin", token=made["secret"]).json()["code"]
@@ -214,6 +226,36 @@ def a_browser_is_opened_without_the_code_in_its_arguments():
     Browser({"code": re.search(r"#login=([0-9a-f]{64})\"", page)[1]})
 
 
+def end_of(session):
+    """The line of the audit log with the end of a session, which comes within seconds."""
+    begin = time.monotonic()
+    while True:
+        lines = [json.loads(line) for line in holt("audit", "-o", "json").splitlines() if session in line]
+        ends = [each for each in lines if each["event"] == "console-end"]
+        if ends:
+            assert len(ends) == 1, ends
+            return ends[0]
+        assert time.monotonic() - begin < 300, lines
+        time.sleep(0.2)
+
+
+def every_end_is_in_the_audit_log():
+    made = api("TokenService/Create", {"owner": "eve", "role": "user"}).json()
+    first, second = Browser({"token": made["secret"]}), Browser({"token": made["secret"]})
+    admin = Browser()
+    admin.call("ConsoleService/RevokeSession", {"id": first.session["id"]})
+    line = end_of(first.session["id"])
+    assert (line["reason"], line["owner"]) == ("revoked", "eve"), line
+    assert line["bySession"] == admin.session["id"], line
+    api("TokenService/Remove", {"id": made["token"]["id"]})
+    assert end_of(second.session["id"])["reason"] == "token"
+    made = api("TokenService/Create", {"owner": "joe", "role": "user"}).json()
+    oldest = Browser({"token": made["secret"]})
+    for _ in range(64):
+        Browser({"token": made["secret"]})
+    assert end_of(oldest.session["id"])["reason"] == "limit"
+
+
 def logins_are_in_the_audit_log_and_secrets_nowhere():
     made = code()
     browser = Browser({"code": made["code"]})
@@ -258,6 +300,7 @@ def a_session_expires():
     while browser.call("SandboxService/List").status != 401:
         assert time.monotonic() - begin < 300
         time.sleep(0.1)
+    assert end_of(browser.session["id"])["reason"] == "expired"
     ids = [each["id"] for each in api("ConsoleService/ListSessions").json().get("sessions", [])]
     assert browser.session["id"] not in ids, ids
 
@@ -272,7 +315,9 @@ def a_console_that_is_off_does_not_exist():
 
 
 def sessions_do_not_come_back_with_the_console():
-    assert Browser.load("kept").call("SandboxService/List").status == 401
+    kept = Browser.load("kept")
+    assert kept.call("SandboxService/List").status == 401
+    assert end_of(kept.session["id"])["reason"] == "console-off"
 
 
 def over_tls_the_cookie_is_bound_to_the_host():

@@ -42,9 +42,21 @@ static int row_remove(void *context, const char *id, struct err *err)
     return 0;
 }
 
+/* How many sessions have ended, and the last of them. */
+static unsigned ended_count;
+static char ended_reason[16], ended_owner[OWNER_NAME_MAX + 1];
+
+static void session_ended(void *context, const struct session_info *info, const char *reason)
+{
+    (void)context;
+    ended_count++;
+    (void)snprintf(ended_reason, sizeof(ended_reason), "%s", reason);
+    (void)snprintf(ended_owner, sizeof(ended_owner), "%s", info->login.caller.owner);
+}
+
 static struct session_store *store_new(uint64_t ttl_ms, uint64_t code_ms)
 {
-    const struct session_storage storage = { row_put, row_remove, NULL };
+    const struct session_storage storage = { row_put, row_remove, session_ended, NULL };
     const struct session_rules rules = { ttl_ms, code_ms };
 
     return session_store_new(tokens, &storage, &rules);
@@ -208,7 +220,7 @@ static void a_session_ends_with_its_token(void)
     CHECK(is_open(store, &secrets));
     CHECK(token_store_remove(tokens, &caller_root, token.id, &token, &err) == 0);
     CHECK(!is_open(store, &secrets) && !session_store_is_valid(store, info.id));
-    CHECK(session_store_remove(store, &caller_root, info.id, &info, &err) < 0);
+    CHECK(session_store_remove(store, &caller_root, info.id, "revoked", &err) < 0);
     session_store_free(store);
 }
 
@@ -244,13 +256,13 @@ static void owners_end_only_their_own(void)
     session_store_list(store, &caller_root, &list, &count);
     CHECK(count == 2);
     free(list);
-    CHECK(session_store_remove(store, &bob.caller, info.id, &info, &err) < 0);
+    CHECK(session_store_remove(store, &bob.caller, info.id, "revoked", &err) < 0);
     CHECK(err.kind == ERR_NOT_FOUND && is_open(store, &of_ann));
-    CHECK(session_store_remove(store, &ann.caller, info.id, &info, &err) == 0);
+    CHECK(session_store_remove(store, &ann.caller, info.id, "revoked", &err) == 0);
     CHECK(!is_open(store, &of_ann) && is_open(store, &of_bob) && row_count == 1);
     for (size_t i = 0; i < 3; i++)
         CHECK(session_store_remove(store, &ann.caller, (const char *[]){ "", "s", "szzzzzzz" }[i],
-                                   &info, &err) < 0);
+                                   "revoked", &err) < 0);
     session_store_free(store);
 }
 
@@ -292,6 +304,42 @@ static void sessions_of_a_token_make_room_for_its_own(void)
     session_store_free(store);
 }
 
+static void every_end_is_reported_once_with_its_reason(void)
+{
+    struct session_store *store = store_open();
+    const struct token_spec spec = { .owner = "bob", .role = ROLE_USER };
+    struct login ann = login_of("ann", ROLE_USER), bob;
+    struct session_secrets secrets;
+    struct session_info info;
+    char secret[TOKEN_SECRET_SIZE];
+    struct token_info token;
+    struct err err = { 0 };
+
+    CHECK(token_store_create(tokens, &spec, &token, secret, &err) == 0, "(%s)", err.msg);
+    CHECK(session_store_match_token(store, secret, &bob));
+    info = create(store, &bob, &secrets);
+    CHECK(session_store_sweep(store, &err) == 0 && ended_count == 0);
+    CHECK(token_store_remove(tokens, &caller_root, token.id, &token, &err) == 0);
+    CHECK(session_store_sweep(store, &err) == 0 && ended_count == 1);
+    CHECK_TEXT(ended_reason, "token");
+    CHECK_TEXT(ended_owner, "bob");
+    info = create(store, &ann, &secrets);
+    CHECK(session_store_remove(store, &ann.caller, info.id, "logout", &err) == 0);
+    CHECK(session_store_remove(store, &ann.caller, info.id, "logout", &err) < 0);
+    CHECK(ended_count == 2);
+    CHECK_TEXT(ended_reason, "logout");
+    for (unsigned i = 0; i <= SESSIONS_OF_OWNER_MAX; i++)
+        (void)create(store, &ann, &secrets);
+    CHECK(ended_count == 3);
+    CHECK_TEXT(ended_reason, "limit");
+    clock_step_wall(2 * HOUR_MS);
+    CHECK(session_store_sweep(store, &err) == 0 && row_count == 0);
+    CHECK(ended_count == 3 + SESSIONS_OF_OWNER_MAX);
+    CHECK_TEXT(ended_reason, "expired");
+    CHECK(session_store_sweep(store, &err) == 0 && ended_count == 3 + SESSIONS_OF_OWNER_MAX);
+    session_store_free(store);
+}
+
 static void a_session_that_cannot_be_recorded_is_none(void)
 {
     struct session_store *store = store_open();
@@ -303,7 +351,7 @@ static void a_session_that_cannot_be_recorded_is_none(void)
     is_full = true;
     CHECK(session_store_create(store, &spec, &again, &secrets, &err) < 0);
     CHECK(err.kind == ERR_EXHAUSTED && !is_open(store, &secrets));
-    CHECK(session_store_remove(store, &caller_root, info.id, &info, &err) < 0);
+    CHECK(session_store_remove(store, &caller_root, info.id, "revoked", &err) < 0);
     CHECK(session_store_is_valid(store, info.id));
     session_store_free(store);
 }
@@ -318,10 +366,13 @@ static void a_code_is_used_once(void)
 
     CHECK(session_store_create_code(store, &ann, code, &expires_ms, &err) == 0);
     CHECK(expires_ms > clock_wall_ms() && expires_ms <= clock_wall_ms() + LOGIN_CODE_MS);
-    CHECK(!session_store_take_code(store, "", &found));
+    CHECK(!session_store_take_code(store, "", &found) &&
+          !session_store_peek_code(store, "", &found));
+    CHECK(session_store_peek_code(store, code, &found) && strcmp(found.caller.owner, "ann") == 0);
     CHECK(session_store_take_code(store, code, &found));
     CHECK_TEXT(found.caller.owner, "ann");
     CHECK(!session_store_take_code(store, code, &found));
+    CHECK(!session_store_peek_code(store, code, &found));
     session_store_free(store);
 }
 
@@ -382,6 +433,8 @@ int main(void)
              another_main_token_ends_the_sessions_of_the_first, around);
     test_run("owners_end_only_their_own", owners_end_only_their_own, around);
     test_run("an_owner_has_a_number_of_sessions", an_owner_has_a_number_of_sessions, around);
+    test_run("every_end_is_reported_once_with_its_reason",
+             every_end_is_reported_once_with_its_reason, around);
     test_run("a_session_that_cannot_be_recorded_is_none", a_session_that_cannot_be_recorded_is_none,
              around);
     test_run("a_code_is_used_once", a_code_is_used_once, around);
