@@ -35,6 +35,8 @@ int process_service_send_input(const struct call *call,
 
     if (r < 0 || (request->data.len == 0 && !request->eof))
         return r;
+    if (request->viewer != 0 && !viewer_is_first(process, request->viewer))
+        return 0;
     return process_offer_input(process, call->connection_fd, request->data.data, request->data.len,
                                request->eof, err);
 }

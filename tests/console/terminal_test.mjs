@@ -93,6 +93,39 @@ await claim("another_page_replays_the_output_and_the_smallest_window_counts", as
   await page.setViewportSize({ width: 1280, height: 800 });
 });
 
+await claim("a_question_of_a_program_is_answered_once_and_never_for_a_replay", async () => {
+  // Everything that the program receives is in a file. It asks for the cursor, the device and a colour.
+  const id = await daemon.holt("exec", "-d", "-t", "work", "--", "bash", "-c",
+    "stty raw -echo; exec 3<&0; cat <&3 >/tmp/received & echo asking; until [ -e /tmp/ask ]; do sleep 0.05; done;" +
+    "printf '\\033[6n\\033[c\\033]11;?\\033\\\\'; echo asked; wait");
+  const received = () => daemon.holt("exec", "work", "--", "cat", "-v", "/tmp/received");
+  const show = async () => {
+    const one = await open(daemon, { at: `${at}?process=${id}` });
+    await isLive(one);
+    await shows(/asking/, one);
+    return one;
+  };
+  const first = await show();
+  const second = await show();
+  await daemon.holt("exec", "work", "--", "touch", "/tmp/ask");
+  await shows(/asked/, first);
+  await shows(/asked/, second);
+  const later = await show();
+  await shows(/asked/, later);
+  await first.reload();
+  await tab(id, first).click();
+  await shows(/asked/, first);
+  await isLive(first);
+  // What is typed last comes last.
+  await pane(later).locator(".xterm-helper-textarea").focus();
+  await later.keyboard.type("typed");
+  await eventually(async () => (await received()).endsWith("typed"));
+  const answers = (await received()).slice(0, -"typed".length);
+  assert.match(answers, /^\^\[\[\d+;\d+R\^\[\[\?1;2c\^\[\]11;rgb:[0-9a-f/]+\^\[\\$/, answers);
+  for (const each of [first, second, later]) await each.context().close();
+  await daemon.holt("kill", "work", id);
+});
+
 const numbers = async () => (await rows()).filter((each) => /^n\d+$/.test(each)).map((each) => Number(each.slice(1)));
 
 await claim("a_terminal_goes_on_where_it_was_after_a_kill_of_the_daemon", async () => {

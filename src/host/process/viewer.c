@@ -121,6 +121,18 @@ static struct viewer *viewer_find(const struct process *process, uint64_t number
     return viewer;
 }
 
+bool viewer_is_first(struct process *process, uint64_t number)
+{
+    const struct viewer *viewer;
+    uint64_t first = 0; /* new ones are put before the others */
+
+    lock_take(&process->machine->lock);
+    for (viewer = process->viewers; viewer; viewer = viewer->next)
+        first = viewer->number;
+    lock_release(&process->machine->lock);
+    return first == number;
+}
+
 /* Locked. Returns whether the number is that of a viewer, or 0. */
 static bool size_set(struct process *process, uint64_t number, struct terminal_size size)
 {

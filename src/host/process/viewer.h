@@ -30,6 +30,10 @@ int viewer_join(struct viewer *viewer, struct process *process, struct terminal_
  * that never joined. */
 void viewer_leave(struct viewer *viewer);
 
+/* Whether this is the viewer that came first of those that are there: a program that asks its
+ * terminal something gets that one's answer, and no other. */
+bool viewer_is_first(struct process *process, uint64_t number);
+
 /* Changes the size of a viewer. Number 0 means a client that is no viewer: its size is taken for
  * the owner's, and without one it is that of the terminal until a viewer comes, changes or leaves.
  * ERR_NOT_FOUND if there is no such viewer, ERR_INVALID for a process without a terminal. */

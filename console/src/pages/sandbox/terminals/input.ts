@@ -7,18 +7,19 @@ const FAILURE_MS = 500; // in which a lost connection is noticed, and hold() cal
 
 export class InputQueue {
   private readonly encoder = new TextEncoder();
-  private queue: Uint8Array[] = [];
+  private queue: { data: Uint8Array; viewer: bigint }[] = [];
   private queued = 0;
   private isBusy = false;
   private isHeld = true;
   private isClosed = false;
 
-  constructor(private readonly send: (data: Uint8Array) => Promise<unknown>) {}
+  constructor(private readonly send: (data: Uint8Array, viewer: bigint) => Promise<unknown>) {}
 
-  push(text: string) {
+  // With a viewer, the text is what its terminal has answered; otherwise a person has typed it.
+  push(text: string, viewer = 0n) {
     const data = this.encoder.encode(text);
     if (this.isClosed || this.queued + data.length > QUEUE_BYTES) return;
-    this.queue.push(data);
+    this.queue.push({ data, viewer });
     this.queued += data.length;
     void this.pump();
   }
@@ -38,15 +39,15 @@ export class InputQueue {
     this.queued = 0;
   }
 
-  private take(): Uint8Array {
-    const first = this.queue.shift()!;
+  private take(): { data: Uint8Array; viewer: bigint } {
+    const { data: first, viewer } = this.queue.shift()!;
     const parts = [first.subarray(0, CALL_BYTES)];
-    if (first.length > CALL_BYTES) this.queue.unshift(first.subarray(CALL_BYTES));
+    if (first.length > CALL_BYTES) this.queue.unshift({ data: first.subarray(CALL_BYTES), viewer });
     let length = parts[0]!.length;
-    while (this.queue.length > 0 && length + this.queue[0]!.length <= CALL_BYTES) {
-      const next = this.queue.shift()!;
-      parts.push(next);
-      length += next.length;
+    for (let next = this.queue[0]; next && next.viewer === viewer && length + next.data.length <= CALL_BYTES; next = this.queue[0]) {
+      this.queue.shift();
+      parts.push(next.data);
+      length += next.data.length;
     }
     const data = new Uint8Array(length);
     let at = 0;
@@ -55,7 +56,7 @@ export class InputQueue {
       at += part.length;
     }
     this.queued -= length;
-    return data;
+    return { data, viewer };
   }
 
   // A call that fails is not repeated: the daemon may have passed its bytes on, and a command must not run twice.
@@ -64,7 +65,8 @@ export class InputQueue {
     this.isBusy = true;
     while (!this.isHeld && !this.isClosed && this.queue.length > 0) {
       try {
-        await this.send(this.take());
+        const { data, viewer } = this.take();
+        await this.send(data, viewer);
       } catch {
         await pause(FAILURE_MS);
       }

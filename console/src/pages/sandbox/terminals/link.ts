@@ -55,6 +55,10 @@ export class Link {
     this.session?.type(data);
   }
 
+  answer(data: string) {
+    this.session?.answer(data);
+  }
+
   resize(rows: number, columns: number) {
     this.session?.resize(rows, columns);
   }

@@ -53,6 +53,7 @@ export function Pane({ sandboxId, isSandboxActive, tab, isActive, mayWrite, onLe
       { label: `Terminal ${tabLabel(tab)}`, readOnly: !mayWrite, theme: screenTheme(), font: screenFont(), fontSize: FONT_SIZE },
       {
         typed: (data) => parts.current?.link.type(data),
+        answered: (data) => parts.current?.link.answer(data),
         titled: (text) => (title.value = text),
         resized: (rows, columns) => parts.current?.link.resize(rows, columns),
         shown: (rows, columns) => (size.value = `${columns} \u00d7 ${rows}`),

@@ -3,12 +3,15 @@
 import { FitAddon } from "@xterm/addon-fit";
 import { Terminal, type ITheme } from "@xterm/xterm";
 
+import { Answers } from "./answers";
 import { cleanPaste } from "./paste";
 import { withStyleSheets } from "./policy";
 import { cleanTitle } from "./title";
 
 export interface ScreenEvents {
   typed(data: string): void;
+  // The terminal has answered the program by itself.
+  answered(data: string): void;
   titled(title: string): void;
   // The window of this screen has another size.
   resized(rows: number, columns: number): void;
@@ -54,6 +57,7 @@ function ownKey(event: KeyboardEvent, terminal: Terminal, events: ScreenEvents):
 export class Screen {
   readonly terminal: Terminal;
   private readonly fit = new FitAddon();
+  private readonly answers: Answers;
   private observer?: ResizeObserver;
   // How much fits here, and the size that the program has; 0: not known.
   room = { rows: 24, columns: 80 };
@@ -77,8 +81,14 @@ export class Screen {
     this.terminal.loadAddon(this.fit);
     for (const code of REFUSED_OSC) this.terminal.parser.registerOscHandler(code, () => true);
     this.terminal.attachCustomKeyEventHandler((event) => ownKey(event, this.terminal, events));
-    this.terminal.onData((data) => events.typed(data));
-    this.terminal.onBinary((data) => events.typed(data));
+    this.answers = new Answers(this.terminal.parser);
+    const sent = (data: string) => {
+      const kind = this.answers.kindOf(data);
+      if (kind === "typed") events.typed(data);
+      if (kind === "answer") events.answered(data);
+    };
+    this.terminal.onData(sent);
+    this.terminal.onBinary(sent);
     this.terminal.onTitleChange((title) => events.titled(cleanTitle(title)));
   }
 
@@ -136,9 +146,14 @@ export class Screen {
     this.events.shown(rows, columns);
   }
 
-  // Resolves when the bytes are on the screen, which is the flow control of its writer.
-  write(bytes: Uint8Array): Promise<void> {
-    return new Promise((resolve) => this.terminal.write(bytes, resolve));
+  // Resolves when the bytes are on the screen, which is the flow control of its writer. The next write must wait for it.
+  // Nothing in a replay is answered.
+  write(bytes: Uint8Array, isReplay: boolean): Promise<void> {
+    this.answers.isReplay = isReplay;
+    return new Promise((resolve) => this.terminal.write(bytes, () => {
+      this.answers.isReplay = false;
+      resolve();
+    }));
   }
 
   // Writes a line of the console itself.

@@ -32,6 +32,7 @@ export class Session {
   private readonly life = new AbortController();
   private next: bigint | undefined; // of stdout; undefined: nothing was received yet
   private viewer = 0n;
+  private liveFrom = 0n; // of stdout: what was there before the last attach is a replay
   private retries = 0;
   private isCut = false; // the replay starts inside a line
   private wasHidden = false; // since the last byte
@@ -40,7 +41,7 @@ export class Session {
 
   // A session that may not write neither types nor determines the size.
   constructor(readonly target: Target, private readonly screen: Screen, private readonly mayWrite: boolean) {
-    this.input = new InputQueue((data) => client(ProcessService).sendInput({ ...target, data }));
+    this.input = new InputQueue((data, viewer) => client(ProcessService).sendInput({ ...target, data, viewer }));
   }
 
   // Attaches, unless the session is attached or over.
@@ -69,6 +70,11 @@ export class Session {
     if (this.mayWrite && this.phase.value !== "ended" && this.phase.value !== "failed") this.input.push(data);
   }
 
+  // Sends what the terminal answers by itself. The daemon passes on that of one viewer.
+  answer(data: string) {
+    if (this.mayWrite && this.phase.value === "live" && this.viewer !== 0n) this.input.push(data, this.viewer);
+  }
+
   resize(rows: number, columns: number) {
     this.size = { rows, columns };
     if (!this.mayWrite || this.viewer === 0n || this.phase.value !== "live") return;
@@ -90,7 +96,9 @@ export class Session {
 
   private async *attached(signal: AbortSignal) {
     try {
-      if (this.wasHidden) await this.skipBacklog(signal);
+      const { process } = await client(ProcessService).get(this.target, { signal });
+      this.liveFrom = process?.stdout?.total ?? 0n;
+      if (this.wasHidden) this.skipBacklog();
       this.wasHidden = false;
       yield* client(ProcessService).attach(this.request(), { signal });
     } finally {
@@ -101,10 +109,8 @@ export class Session {
     }
   }
 
-  private async skipBacklog(signal: AbortSignal) {
-    if (this.next === undefined) return;
-    const { process } = await client(ProcessService).get(this.target, { signal });
-    if ((process?.stdout?.total ?? 0n) - this.next <= BACKLOG_BYTES) return;
+  private skipBacklog() {
+    if (this.next === undefined || this.liveFrom - this.next <= BACKLOG_BYTES) return;
     this.next = undefined;
     this.screen.reset();
   }
@@ -156,7 +162,9 @@ export class Session {
       this.isCut = false;
       bytes = bytes.subarray(Math.max(0, bytes.indexOf(10) + 1));
     }
-    await this.screen.write(bytes);
+    const old = Number(this.liveFrom - (end - BigInt(bytes.length)));
+    if (old > 0) await this.screen.write(bytes.subarray(0, old), true);
+    if (old < bytes.length) await this.screen.write(bytes.subarray(Math.max(0, old)), false);
   }
 
   // A daemon that has just started may not have the sandbox or all of its output yet.

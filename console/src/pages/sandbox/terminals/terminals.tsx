@@ -68,7 +68,9 @@ export default function Terminals({ sandbox }: { sandbox: Sandbox }) {
       const wanted = query.peek().get("process");
       setTabs(first);
       setCurrent(wanted ? `process:${wanted}` : first[0] ? tabKey(first[0]) : "");
-      if (wanted) setQuery({ process: null });
+      if (!wanted) return;
+      saveTabs(sandbox.id, first);
+      setQuery({ process: null });
     }, setError);
   }, []);
 
