@@ -108,6 +108,37 @@ await claim("settings_change_limits_times_and_labels", async () => {
   assert.equal(twin.idleTimeoutMs, changed.idleTimeoutMs);
 });
 
+await claim("only_what_was_edited_is_saved", async () => {
+  await go(page, `#/sandboxes/${web}/settings`);
+  await page.getByLabel("CPUs").fill("0.5");
+  await page.getByLabel("Value of label 1").fill("mine");
+  await daemon.holt("update", "web", "--memory", "640M", "--label", "by=others", "--idle-timeout", "2h:stop");
+  await eventually(async () => (await page.getByLabel("Memory").inputValue()) === "640M");
+  assert.equal(await page.getByLabel("CPUs").inputValue(), "0.5", "what was edited stays");
+  await button("Save").click();
+  await eventually(async () => (await inspect("web")).limits.cpuMillis === 500);
+  const changed = await inspect("web");
+  assert.equal(Number(changed.limits.memoryBytes), 640 << 20);
+  assert.equal(Number(changed.idleTimeoutMs), 2 * 3600_000);
+  assert.equal(changed.labels.by, "others");
+  assert.ok(Object.values(changed.labels).includes("mine"));
+});
+
+await claim("an_action_alone_is_changed_and_copied", async () => {
+  await page.getByLabel("Then").first().selectOption("stop");
+  await page.getByLabel("Then").last().selectOption("pause");
+  const command = await page.locator(".settings-foot [data-cli]").getAttribute("data-cli");
+  assert.equal(command, `holt update --ttl :stop --idle-timeout :pause ${web}`);
+  await daemon.holt("update", "twin", "--ttl", ":stop", "--idle-timeout", ":pause");
+  await button("Save").click();
+  for (const name of ["web", "twin"]) {
+    await eventually(async () => (await inspect(name)).expireAction === "stop");
+    const { idleAction, expiresAt, idleTimeoutMs } = await inspect(name);
+    assert.equal(idleAction, "pause");
+    assert.ok(expiresAt && Number(idleTimeoutMs) > 0, "the times stay");
+  }
+});
+
 await claim("a_template_is_made_from_a_sandbox_shared_and_removed", async () => {
   await go(page, "#/templates");
   await button("New template").click();

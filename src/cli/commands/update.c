@@ -46,9 +46,11 @@ static int set_ttl(void *into, const char *value, struct err *err)
 {
     struct holt_update_options *request = &((struct update_options *)into)->request;
 
-    if (lifetime_parse(value, &request->ttl_ms, &request->expire_action) < 0)
-        return err_set(err, ERR_INVALID, "--ttl '%.100s' is not a time like 1h or 1h:pause", value);
-    request->sets_ttl = true;
+    if (lifetime_parse_change(value, &request->sets_ttl, &request->ttl_ms,
+                              &request->expire_action) < 0)
+        return err_set(err, ERR_INVALID,
+                       "--ttl '%.100s' is not a time like 1h or 1h:pause, or an action like :pause",
+                       value);
     return 0;
 }
 
@@ -56,10 +58,12 @@ static int set_idle_timeout(void *into, const char *value, struct err *err)
 {
     struct holt_update_options *request = &((struct update_options *)into)->request;
 
-    if (lifetime_parse(value, &request->idle_timeout_ms, &request->idle_action) < 0)
+    if (lifetime_parse_change(value, &request->sets_idle_timeout, &request->idle_timeout_ms,
+                              &request->idle_action) < 0)
         return err_set(err, ERR_INVALID,
-                       "--idle-timeout '%.100s' is not a time like 10m or 10m:pause", value);
-    request->sets_idle_timeout = true;
+                       "--idle-timeout '%.100s' is not a time like 10m or 10m:pause, or an action "
+                       "like :pause",
+                       value);
     return 0;
 }
 

@@ -43,6 +43,25 @@ export function draftOf(sandbox: Sandbox): Draft {
   };
 }
 
+// The draft with what others have changed since: `base` is what the draft was made of, `now` what the
+// sandbox has. A field that was edited here stays; labels count one by one.
+export function rebased(draft: Draft, base: Draft, now: Draft): Draft {
+  const next = { ...now };
+  for (const field of Object.keys(now) as (keyof Draft)[])
+    if (field !== "labels" && draft[field] !== base[field]) next[field] = draft[field];
+  next.labels = rebasedLabels(draft.labels, base.labels, now.labels);
+  return next;
+}
+
+function rebasedLabels(draft: Draft["labels"], base: Draft["labels"], now: Draft["labels"]): Draft["labels"] {
+  const before = new Map(base.map(({ key, value }) => [key, value]));
+  const current = new Map(now.map(({ key, value }) => [key, value]));
+  const shown = new Set(draft.map(({ key }) => key));
+  const kept = draft.filter(({ key, value }) => before.get(key) !== value || current.has(key))
+    .map(({ key, value }) => ({ key, value: before.get(key) === value ? current.get(key) ?? value : value }));
+  return [...kept, ...now.filter(({ key }) => !shown.has(key) && !before.has(key))];
+}
+
 type Parser = (text: string) => unknown;
 const parsers: Partial<Record<keyof Draft, Parser>> = {
   memory: parseSize, cpus: parseCpus, pids: parseCount, files: parseCount, quota: parseSize, ttl: parseTime,
@@ -133,8 +152,13 @@ function times(before: Draft, draft: Draft, request: Request, put: (option: stri
     put("--ttl", ttl > 0n ? `${timeText(ttl)}:${draft.expireAction}` : "0");
   } else if (draft.expireAction !== before.expireAction) {
     request.expireAction = draft.expireAction;
+    put("--ttl", `:${draft.expireAction}`);
   }
-  if (draft.idle !== before.idle || (draft.idle !== "" && draft.idleAction !== before.idleAction)) {
+  if (draft.idle === before.idle) {
+    if (draft.idle === "" || draft.idleAction === before.idleAction) return;
+    request.idleAction = draft.idleAction;
+    put("--idle-timeout", `:${draft.idleAction}`);
+  } else {
     const idle = parseTime(draft.idle) ?? 0n;
     request.idleTimeoutMs = idle;
     if (idle > 0n) request.idleAction = draft.idleAction;

@@ -1,7 +1,7 @@
 // The tab Settings: name, labels, limits and times of a sandbox.
 import { SandboxService, type Sandbox } from "@gen/sandbox_pb";
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { TabProps } from "..";
 import { canWrite } from "../../api/session";
 import { client } from "../../api/transport";
@@ -12,7 +12,7 @@ import { CopyCli } from "../../ui/cli";
 import { Facts } from "../../ui/list";
 import { Field, Foreign, Labels, Panel } from "../../ui/parts";
 import { toast, toastError } from "../../ui/toast";
-import { changes, commandOf, draftOf, problems, type Draft } from "./draft";
+import { changes, commandOf, draftOf, problems, rebased, type Draft } from "./draft";
 
 type TextField = Exclude<keyof Draft, "labels">;
 
@@ -138,12 +138,13 @@ function ReadOnly({ sandbox }: TabProps) {
 function Editor({ sandbox }: TabProps) {
   const before = draftOf(sandbox);
   const [draft, setDraft] = useState(before);
-  // Changes of others replace what the user has not touched.
+  // Changes of others replace what was not edited here, so only what was edited differs from `before`.
   const state = JSON.stringify(before);
-  const [base, setBase] = useState(before);
+  const base = useRef(before);
   useEffect(() => {
-    setDraft((now) => (JSON.stringify(now) === JSON.stringify(base) ? before : now));
-    setBase(before);
+    const old = base.current;
+    base.current = before;
+    setDraft((now) => rebased(now, old, before));
   }, [state]);
 
   const wrong = problems(before, draft);
@@ -155,8 +156,8 @@ function Editor({ sandbox }: TabProps) {
     try {
       const { sandbox: after } = await client(SandboxService).update({ ...found.request, sandboxId: sandbox.id });
       if (after) {
-        setDraft(draftOf(after));
-        setBase(draftOf(after));
+        base.current = draftOf(after);
+        setDraft(base.current);
       }
       toast("The settings were saved.");
     } catch (error) {
