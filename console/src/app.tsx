@@ -4,7 +4,8 @@ import { awaySince, online } from "./api/connection";
 import { canWrite, isAdmin, logout, session, state } from "./api/session";
 import { theme, type Theme } from "./lib/theme";
 import { pages, type Page } from "./pages";
-import { hasCode, LoginPage } from "./pages/login/login";
+import { LoginPage } from "./pages/login/login";
+import { OfferDialog } from "./pages/login/offer";
 import { match, path, segments } from "./router";
 import { Button } from "./ui/button";
 import { CopyHost } from "./ui/cli";
@@ -81,7 +82,7 @@ function CurrentPage() {
 
 export function App() {
   const current = state.value.kind;
-  if (current === "checking") return hasCode ? <LoginPage /> : <Loading what="Connecting" />;
+  if (current === "checking") return <Loading what="Connecting" />;
   if (current === "out") return <><LoginPage /><Toasts /></>;
   return (
     <div class="frame">
@@ -100,6 +101,7 @@ export function App() {
       </main>
       <Toasts />
       <ConfirmHost />
+      <OfferDialog />
       <CopyHost />
       <Shortcuts />
     </div>

@@ -1,9 +1,10 @@
 import "./style/index.css";
 import { render } from "preact";
+import { takeCode } from "./api/code";
 import { restore } from "./api/session";
 import { App } from "./app";
-import { hasCode } from "./pages/login/login";
 
+takeCode(location.pathname);
 const root = document.getElementById("app");
 if (root) render(<App />, root);
-if (!hasCode) void restore();
+void restore();

@@ -1,5 +1,6 @@
 // The address of a view is in the fragment: #/sandboxes/ID/TAB. The server sees one page.
 import { computed, signal } from "@preact/signals";
+import { takeCode } from "./api/code";
 
 function read(): string {
   const hash = location.hash;
@@ -22,6 +23,7 @@ function decode(text: string): string {
 }
 
 addEventListener("hashchange", () => {
+  if (takeCode(`#${address.peek()}`)) return;
   address.value = read();
 });
 

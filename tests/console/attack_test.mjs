@@ -189,6 +189,48 @@ await claim("a_login_cannot_be_forced", async () => {
   server.close();
 });
 
+// A link logs in to the account of its author, and any site can lead a browser to it.
+await claim("a_login_link_of_somebody_else_asks_and_keeps_the_session", async () => {
+  const { secret } = await daemon.call("TokenService/Create", { owner: "mallory", role: "user" });
+  const link = async () => {
+    const reply = await fetch(`${daemon.url}/holt.v1.ConsoleService/CreateLogin`, {
+      method: "POST", headers: { "Content-Type": "application/json", Authorization: `Bearer ${secret}` }, body: "{}",
+    });
+    return (await reply.json()).url;
+  };
+  const server = createServer((_request, reply) => {
+    reply.setHeader("Content-Type", "text/html");
+    reply.end("<body>hostile");
+  });
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  for (const own of [true, false]) {
+    const where = own ? context : await newContext();
+    const victim = await where.newPage();
+    await victim.goto(`http://127.0.0.1:${server.address().port}/`);
+    const url = await link();
+    await victim.evaluate((address) => (location.href = address), url);
+    await victim.getByText(own ? "A link asks to log this browser in as mallory (user)" : "Log in as mallory (user)?").waitFor();
+    assert.ok(!victim.url().includes("login"), victim.url());
+    await victim.getByRole("button", { name: own ? "Stay logged in as root" : "Cancel" }).click();
+    if (own) await victim.locator(".account-name", { hasText: "root" }).waitFor();
+    else await victim.getByLabel("Token").waitFor();
+    const cookies = (await where.cookies(console127)).filter(({ name }) => name === "holt_session");
+    assert.deepEqual(cookies.map(({ value }) => value), own ? [cookie.value] : []);
+    await (own ? victim : where).close();
+  }
+  server.close();
+  await isUnharmed();
+
+  // The same link in the address of a tab that is open loads no page.
+  const before = page.url();
+  const url = await link();
+  await page.evaluate((hash) => (location.hash = hash), new URL(url).hash);
+  await page.getByRole("button", { name: "Log in as mallory" }).waitFor();
+  assert.equal(page.url(), before);
+  await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+  await isUnharmed();
+});
+
 await claim("no_secret_is_in_the_address_in_storage_or_in_the_log", async () => {
   const stored = await page.evaluate(() => JSON.stringify({ ...localStorage }) + document.cookie + location.href);
   assert.ok(!stored.includes(key) && !stored.includes(cookie.value));

@@ -1,24 +1,14 @@
 // Login: by the one-time code in the fragment of a link of `holt console`, or by a pasted token.
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
+import { code } from "../../api/code";
 import { login, state } from "../../api/session";
 import { Button } from "../../ui/button";
-import { Field } from "../../ui/parts";
-
-// The code leaves the address bar and the history before it is used.
-function takeCode(): string | null {
-  const found = /^#login=([A-Za-z0-9._~-]+)$/.exec(location.hash);
-  if (!found) return null;
-  history.replaceState(null, "", location.pathname);
-  return found[1] ?? null;
-}
-
-const code = takeCode();
-export const hasCode = code !== null;
-let isUsed = false;
+import { Field, Foreign } from "../../ui/parts";
+import { useOffer } from "./offer";
 
 export function LoginPage() {
   const [token, setToken] = useState("");
-  const [isBusy, setBusy] = useState(hasCode && !isUsed);
+  const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<string | undefined>();
   const reason = state.value.kind === "out" ? state.value.reason : undefined;
 
@@ -27,17 +17,32 @@ export function LoginPage() {
     setError(undefined);
     try {
       await login(secret);
+      code.value = null;
     } catch (thrown) {
       setError(thrown instanceof TypeError ? "The daemon does not answer." : (thrown as Error).message);
       setBusy(false);
     }
   };
-  useEffect(() => {
-    if (code === null || isUsed) return;
-    isUsed = true;
-    void enter({ code });
-  }, []);
+  const offer = useOffer();
+  const who = offer.who;
 
+  if (who) {
+    return (
+      <main class="login">
+        <form class="login-card" onSubmit={(event) => {
+          event.preventDefault();
+          void offer.accept();
+        }}>
+          <h1 class="brand">Holt</h1>
+          <p>Log in as <strong><Foreign text={who.owner} /></strong> ({who.role})?</p>
+          <p class="muted">The link that was opened asks for it.</p>
+          {offer.error && <p class="hint error" role="alert">{offer.error}</p>}
+          <Button type="submit" kind="primary">Log in</Button>
+          <Button onClick={offer.decline}>Cancel</Button>
+        </form>
+      </main>
+    );
+  }
   return (
     <main class="login">
       <form class="login-card" onSubmit={(event) => {
@@ -47,11 +52,11 @@ export function LoginPage() {
       }}>
         <h1 class="brand">Holt</h1>
         <p class="muted">{reason ?? "Log in to the console of this host."}</p>
-        <Field label="Token" error={error}
+        <Field label="Token" error={error ?? offer.error}
           hint={<>A token, or the link that <code>holt console</code> prints.</>}>
           {(id, describedBy) => (
             <input id={id} type="password" autocomplete="off" spellcheck={false} required value={token}
-              aria-describedby={describedBy} aria-invalid={error !== undefined}
+              aria-describedby={describedBy} aria-invalid={(error ?? offer.error) !== undefined}
               onInput={(event) => setToken(event.currentTarget.value)} />
           )}
         </Field>
