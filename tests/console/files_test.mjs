@@ -73,6 +73,11 @@ await claim("somebody_elses_change_is_compared_before_it_is_overwritten", async 
   await dialog.getByRole("button", { name: "Keep editing" }).click();
   assert.equal(await content("/workspace/src/a.txt"), "theirs");
   await save.click();
+  await dialog.locator(".diff-line.deleted", { hasText: "theirs" }).waitFor();
+  await sh("echo third >/workspace/src/a.txt");
+  await dialog.getByRole("button", { name: "Overwrite" }).click();
+  await dialog.locator(".diff-line.deleted", { hasText: "third" }).waitFor();
+  assert.equal(await content("/workspace/src/a.txt"), "third", "only what was compared is overwritten");
   await dialog.getByRole("button", { name: "Overwrite" }).click();
   await saved("a.txt");
   assert.equal(await content("/workspace/src/a.txt"), "mine");
@@ -85,10 +90,27 @@ await claim("a_file_that_was_removed_is_not_made_again_unasked", async () => {
   await save.click();
   const dialog = page.getByRole("dialog");
   await dialog.getByText("removed meanwhile").waitFor();
+  await sh("echo somebody >/workspace/src/a.txt");
   await dialog.getByRole("button", { name: "Create it again" }).click();
+  await dialog.locator(".diff-line.deleted", { hasText: "somebody" }).waitFor();
+  await dialog.getByRole("button", { name: "Overwrite" }).click();
   await saved("a.txt");
   assert.equal(await content("/workspace/src/a.txt"), "again");
   forgive(/status of 4(12|04)/);
+});
+
+await claim("one_refused_request_does_not_end_the_session", async () => {
+  await page.route("**/holt.v1/file?**", (route) => route.fulfill({
+    status: 401, contentType: "application/json", body: '{"code":"unauthenticated","message":"who are you"}',
+  }));
+  const probed = page.waitForResponse("**/console/session");
+  await row("dos.txt").click();
+  await page.getByText("who are you").waitFor();
+  assert.equal((await probed).status(), 200);
+  await page.unroute("**/holt.v1/file?**");
+  await row("a.txt").click();
+  await eventually(async () => (await editor.count()) === 1);
+  forgive(/status of 401/);
 });
 
 await claim("leaving_an_unsaved_file_asks", async () => {

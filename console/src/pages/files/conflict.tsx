@@ -5,12 +5,15 @@ import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { DiffLines } from "../diff/lines";
 import { compareTexts } from "../diff/patch";
+import type { Condition } from "./transfer";
 
 export interface Clash {
   path: string;
   // What is there now; null: not text that can be shown here, or gone.
   theirs: string | null;
   isGone: boolean;
+  // What was compared, and so the only thing that may be overwritten.
+  condition: NonNullable<Condition>;
   mine: string;
 }
 

@@ -1,4 +1,5 @@
 // The file that is open: its head with actions, and its contents.
+import { Code, ConnectError } from "@connectrpc/connect";
 import { useEffect, useState } from "preact/hooks";
 import { canWrite } from "../../api/session";
 import { bytes, dateTime, plain } from "../../lib/text";
@@ -11,7 +12,7 @@ import { decode, toBytes, type Document } from "./document";
 import { Editor } from "./editor";
 import { keyOf, nameOf } from "./path";
 import { HexPreview, TextPreview } from "./preview";
-import { Conflict, download, readFile, writeFile, type Condition } from "./transfer";
+import { Conflict, download, readFile, TooLarge, writeFile, type Condition } from "./transfer";
 
 interface Props {
   sandboxId: string;
@@ -47,15 +48,17 @@ export function DocumentView(props: Props) {
 
   const compare = async () => {
     let theirs: string | null = null;
-    let isGone = false;
+    let condition: Clash["condition"];
     try {
-      const read = decode((await readFile(sandboxId, path, mostCompared)).bytes);
-      theirs = read === null ? null : read.replace(/\r\n/g, "\n");
+      const { bytes: read, etag } = await readFile(sandboxId, path, mostCompared);
+      theirs = decode(read)?.replace(/\r\n/g, "\n") ?? null;
+      condition = { etag };
     } catch (error) {
-      isGone = /not_found/.test(String(error));
-      if (!isGone) toastError(error);
+      if (error instanceof TooLarge) condition = { etag: error.etag };
+      else if (ConnectError.from(error).code === Code.NotFound) condition = { isNew: true };
+      else return toastError(error);
     }
-    setClash({ path: path.text, theirs, isGone, mine: text });
+    setClash({ path: path.text, theirs, isGone: "isNew" in condition, condition, mine: text });
   };
   const write = async (condition: Condition) => {
     if (body.kind !== "text") return;
@@ -109,7 +112,7 @@ export function DocumentView(props: Props) {
       <Contents {...props} text={text} isEscaped={isEscaped} onEscaped={setEscaped} onInput={setText} onSave={() => void save().catch(toastError)} />
       {clash && (
         <ConflictDialog key={keyOf(path)} clash={clash} onClose={() => setClash(null)}
-          onOverwrite={() => write(null)}
+          onOverwrite={() => write(clash.condition)}
           onTakeTheirs={() => {
             setClash(null);
             props.onReload();

@@ -2,8 +2,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { errorFromJson } from "@connectrpc/connect/protocol-connect";
 import type { JsonValue } from "@bufbuild/protobuf";
-import { lost } from "../../api/connection";
-import { ended, headers } from "../../api/session";
+import { lost, verify } from "../../api/connection";
+import { headers } from "../../api/session";
 import { encodePath, requestPath, type FilePath } from "./path";
 
 // Somebody else has changed, made or removed the file meanwhile.
@@ -19,7 +19,7 @@ function address(sandboxId: string, path: FilePath): string {
 
 function refusal(status: number, body: string): Error {
   if (status === 412) return new Conflict();
-  if (status === 401) ended("The session has ended. Log in again.");
+  if (status === 401) verify();
   const fallback = new ConnectError(`the daemon answered with status ${status}`, Code.Unknown);
   try {
     return errorFromJson(JSON.parse(body) as JsonValue, undefined, fallback);
@@ -46,6 +46,13 @@ export interface Content {
   etag: string;
 }
 
+// What is there cannot be shown; a write can still name it.
+export class TooLarge extends Error {
+  constructor(readonly etag: string) {
+    super("the file is too large to be shown");
+  }
+}
+
 // Reads a whole file; refuses one with more bytes than `most`, which may have grown since it was listed.
 export async function readFile(sandboxId: string, path: FilePath, most: number, signal?: AbortSignal): Promise<Content> {
   const response = await request(address(sandboxId, path), { signal: signal ?? null });
@@ -58,7 +65,7 @@ export async function readFile(sandboxId: string, path: FilePath, most: number, 
     size += value.length;
     if (size > most) {
       await reader.cancel();
-      throw new ConnectError("the file is too large to be shown", Code.ResourceExhausted);
+      throw new TooLarge(response.headers.get("ETag") ?? "");
     }
     parts.push(value);
   }
