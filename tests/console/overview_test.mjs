@@ -28,8 +28,11 @@ await claim("a_link_of_holt_console_logs_in_once", async () => {
   const context = await newContext();
   const first = await context.newPage();
   await first.goto(link);
-  await first.getByText("alpha").waitFor();
+  await first.getByText("Log in as root (admin)?").waitFor();
   assert.ok(!first.url().includes("login"), first.url());
+  assert.equal((await context.cookies()).length, 0, "nobody is logged in unasked");
+  await first.getByRole("button", { name: "Log in" }).click();
+  await first.getByText("alpha").waitFor();
   await context.close();
   const later = await newContext();
   const second = await later.newPage();
@@ -75,6 +78,32 @@ await claim("sandboxes_of_others_appear_and_change_without_a_reload", async () =
   await row("delta").getByText("stopped").waitFor();
   await daemon.holt("rm", "-f", "delta");
   await row("delta").waitFor({ state: "detached" });
+});
+
+// A reply that was on its way while something changed is older than the change.
+await claim("a_late_reply_does_not_undo_a_newer_change", async () => {
+  let deliver;
+  const held = new Promise((done) => (deliver = done));
+  let calls = 0;
+  let isTaken = false;
+  await page.route("**/holt.v1.SandboxService/Get", async (route) => {
+    if (calls++ > 0) return route.continue();
+    const response = await route.fetch();
+    isTaken = true;
+    await held;
+    return route.fulfill({ response });
+  });
+  await daemon.holt("update", "beta", "--label", "note=1");
+  await eventually(() => isTaken, "the page fetches what has changed");
+  await daemon.holt("pause", "beta");
+  await row("beta").getByText("paused").waitFor();
+  deliver();
+  await eventually(() => calls > 1, "the page fetches it again");
+  await row("beta").getByText("note").waitFor();
+  assert.ok(await row("beta").getByText("paused").isVisible());
+  await page.unroute("**/holt.v1.SandboxService/Get");
+  await daemon.holt("resume", "beta");
+  await daemon.holt("update", "beta", "--remove-label", "note");
 });
 
 await claim("the_filter_finds_names_labels_and_states", async () => {
@@ -144,6 +173,24 @@ await claim("the_header_of_a_sandbox_has_the_actions_of_its_state", async () => 
   await page.locator(".page-head").getByText("stopped").waitFor();
   await actions.getByRole("button", { name: "Start" }).click();
   await page.locator(".page-head").getByText("active").waitFor();
+});
+
+await claim("a_sandbox_that_cannot_be_read_for_a_moment_is_not_called_destroyed", async () => {
+  await page.goto(`${daemon.url}/#/sandboxes/beta/terminals`);
+  await page.getByRole("button", { name: "Open a shell" }).click();
+  await page.locator('[data-phase="live"]').waitFor();
+  await page.evaluate(() => (document.querySelector(".terminal-pane").isTheSame = true));
+  await page.route("**/holt.v1.SandboxService/Get", (route) => route.fulfill({
+    status: 429, contentType: "application/json", body: '{"code":"resource_exhausted","message":"too many calls"}',
+  }));
+  await daemon.holt("update", "beta", "--label", "note=2");
+  await page.getByText("too many calls").waitFor();
+  assert.equal(await page.getByText("This sandbox was destroyed").count(), 0);
+  await page.unroute("**/holt.v1.SandboxService/Get");
+  await daemon.holt("update", "beta", "--remove-label", "note");
+  await page.getByText("too many calls").waitFor({ state: "detached" });
+  assert.ok(await page.evaluate(() => document.querySelector(".terminal-pane").isTheSame), "the terminal stayed");
+  forgive(/status of 429/);
 });
 
 await claim("a_bulk_destroy_says_what_is_lost_and_asks_once", async () => {

@@ -92,7 +92,7 @@ const channels = new Map<number, Channel>();
 
 // A socket belongs to the session that opened it.
 session.session.subscribe((current) => {
-  if (!current) socket?.close();
+  if (!current) leave();
 });
 
 function unavailable(text: string): ConnectError {
@@ -132,12 +132,17 @@ function closed(): void {
   if (orphans.length > 0) lost();
 }
 
+// Closes the socket. The next call opens another one; it does not wait for the end of the handshake, which
+// a broken network may never bring.
+function leave(): void {
+  const old = socket;
+  if (old) closed();
+  old?.close();
+}
+
 function ping(): void {
   if (document.hidden || !socket) return;
-  if (!pongSeen) {
-    socket.close();
-    return;
-  }
+  if (!pongSeen) return leave();
   pongSeen = false;
   write({ ping: ++lastPing });
 }
@@ -164,7 +169,7 @@ function forget(channel: Channel): void {
   if (channels.size > 0) return;
   clearTimeout(idleTimer);
   idleTimer = setTimeout(() => {
-    if (channels.size === 0) socket?.close();
+    if (channels.size === 0) leave();
   }, idleMs);
 }
 

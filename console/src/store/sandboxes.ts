@@ -28,6 +28,11 @@ let users = 0;
 let stop: (() => void) | null = null;
 let draft = new Map<string, Sandbox>();
 let stale = new Set<string>();
+// What has changed while calls were on their way, and when, in numbers that grow: a reply to a call that was made before
+// is older than that.
+let clock = 0;
+let flights = 0;
+const changed = new Map<string, number>();
 let isListing = false;
 let isListWanted = false;
 let isCurrent = false;
@@ -37,9 +42,24 @@ const publish = merged(() => {
 });
 const refresh = merged(() => void fetchStale());
 
+function touch(id: string): void {
+  if (flights > 0) changed.set(id, ++clock);
+}
+
+async function flight<T>(call: Promise<T>): Promise<T> {
+  flights++;
+  try {
+    return await call;
+  } finally {
+    // The caller looks at `changed` first.
+    setTimeout(() => --flights === 0 && changed.clear());
+  }
+}
+
 function apply(event: Event): void {
   const id = event.sandboxId;
   if (!id) return;
+  touch(id);
   if (event.type === "sandbox.destroyed") {
     stale.delete(id);
     if (draft.delete(id)) publish();
@@ -64,9 +84,10 @@ async function fetchAll(): Promise<void> {
   isListing = true;
   isListWanted = false;
   stale = new Set();
+  const start = clock;
   try {
-    const reply = await client(SandboxService).list({});
-    draft = new Map(reply.sandboxes.map((each) => [each.id, each]));
+    const reply = await flight(client(SandboxService).list({}));
+    draft = withNewer(reply.sandboxes, start);
     listError.value = null;
     isLoaded.value = true;
     publish();
@@ -81,13 +102,30 @@ async function fetchAll(): Promise<void> {
   if (stale.size > 0) refresh();
 }
 
-async function fetchOne(id: string): Promise<void> {
-  try {
-    const { sandbox } = await client(SandboxService).get({ sandboxId: id });
-    if (sandbox) draft.set(id, sandbox);
-  } catch (error) {
-    if (ConnectError.from(error).code === Code.NotFound) draft.delete(id);
+// The list that was asked for at `start`, with the entries that changed since as they are here. Those are fetched again.
+function withNewer(list: Sandbox[], start: number): Map<string, Sandbox> {
+  const next = new Map(list.map((each) => [each.id, each]));
+  for (const [id, at] of changed) {
+    if (at <= start) continue;
+    const known = draft.get(id);
+    if (known) next.set(id, known);
+    else next.delete(id);
+    stale.add(id);
   }
+  return next;
+}
+
+async function fetchOne(id: string): Promise<void> {
+  const start = clock;
+  let sandbox: Sandbox | undefined;
+  try {
+    sandbox = (await flight(client(SandboxService).get({ sandboxId: id }))).sandbox;
+  } catch (error) {
+    if (ConnectError.from(error).code !== Code.NotFound) return;
+  }
+  if ((changed.get(id) ?? 0) > start) return reload(id);
+  if (sandbox) draft.set(id, sandbox);
+  else draft.delete(id);
   publish();
 }
 
@@ -102,6 +140,7 @@ async function fetchStale(): Promise<void> {
 // Puts in what a call has returned, before its event arrives.
 export function put(sandbox: Sandbox | undefined): void {
   if (!sandbox || users === 0) return;
+  touch(sandbox.id);
   draft.set(sandbox.id, sandbox);
   publish();
 }
@@ -110,6 +149,7 @@ export function put(sandbox: Sandbox | undefined): void {
 export function expect(id: string, state: string): void {
   const known = draft.get(id);
   if (!known) return;
+  touch(id);
   draft.set(id, { ...known, state });
   publish();
 }

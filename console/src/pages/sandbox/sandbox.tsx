@@ -63,19 +63,20 @@ function Header({ sandbox, onChange }: { sandbox: Sandbox; onChange: () => void 
 export default function SandboxPage({ params }: PageProps) {
   const id = params["id"] ?? "";
   const { sandbox, error, isGone, refresh } = useSandbox(id);
-  if (isGone || (error && sandbox)) {
+  if (isGone) {
     return (
       <Empty icon="box" title="This sandbox was destroyed">
         <Button onClick={() => navigate("#/")}>Go to all sandboxes</Button>
       </Empty>
     );
   }
-  if (error) return <><Problem error={error} /><a href="#/">Go to all sandboxes</a></>;
+  if (!sandbox && error) return <><Problem error={error} /><a href="#/">Go to all sandboxes</a></>;
   if (!sandbox) return <Loading />;
   const tab = tabs.find((each) => each.id === segments.value[2]) ?? tabs[0]!;
   return (
     <div class="sandbox-page">
       <Header sandbox={sandbox} onChange={refresh} />
+      {error ? <Problem error={error} /> : null}
       <Tabs label="Parts of the sandbox" current={tab.id}
         tabs={tabs.map((each) => ({ id: each.id, label: each.label, href: href("sandboxes", id, each.id) }))} />
       <div class="tab-body">
