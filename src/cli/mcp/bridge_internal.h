@@ -38,6 +38,7 @@ struct job {
     json_t *message; /* NULL: not JSON */
     json_t *id;      /* for an error reply, points into it; NULL: unknown */
     bool needs_sandbox;
+    bool has_repeated; /* it was sent again, because its sandbox was gone */
     bool is_stateless; /* of a revision without sessions: the end of its connection cancels it */
 
     struct job *next;      /* from here on: the lock of the bridge */

@@ -15,7 +15,7 @@
 #include "cli/mcp/sandbox.h"
 #include "holt.h"
 
-enum { STATUS_NO_SESSION = 404 };
+enum { STATUS_NO_SESSION = 404, ERROR_MAX = 4096 /* bytes of an error of the daemon */ };
 
 void job_free(struct job *job)
 {
@@ -247,8 +247,24 @@ static void error_put(struct bridge *bridge, const struct job *job, const struct
         (void)report("%s", text);
 }
 
-/* Writes the messages of the reply to stdout. */
-static void reply_follow(struct job *job, struct mcp_post *reply)
+/* Returns whether the daemon says that the sandbox of the bridge does not exist: somebody has
+ * removed it since the last call. */
+static bool is_lost(const struct job *job, const char *text, size_t len)
+{
+    cleanup_json json_t *value = NULL;
+    const char *cause;
+
+    if (!job->needs_sandbox || job->has_repeated || len > ERROR_MAX)
+        return false;
+    value = json_loadb(text, len, 0, NULL);
+    cause = json_string_value(
+        json_object_get(json_object_get(json_object_get(value, "error"), "data"), "cause"));
+    return cause && strcmp(cause, "SessionNotFound") == 0;
+}
+
+/* Writes the messages of the reply to stdout. Returns whether the message is to be sent again,
+ * because it did nothing. */
+static bool reply_follow(struct job *job, struct mcp_post *reply)
 {
     struct bridge *bridge = job->bridge;
     struct holt_error error;
@@ -258,7 +274,9 @@ static void reply_follow(struct job *job, struct mcp_post *reply)
 
     while ((r = mcp_post_next(reply, &text, &len, &error)) > 0) {
         if (job_is_cancelled(job))
-            return;
+            return false;
+        if (is_lost(job, text, len) && mcp_sandbox_forget(bridge->options->sandbox))
+            return true;
         if (mcp_post_status(reply) == 200 || is_message(text, len)) {
             put_line(bridge, text, len);
         } else {
@@ -271,6 +289,7 @@ static void reply_follow(struct job *job, struct mcp_post *reply)
     }
     if (r < 0 && !job_is_cancelled(job))
         error_put(bridge, job, &error);
+    return false;
 }
 
 static int job_send(struct job *job, struct mcp_post **ret, struct holt_error *error)
@@ -290,15 +309,22 @@ void job_do(struct job *job)
     struct mcp_post *reply = NULL;
     struct holt_error error;
 
+    bool is_again;
+
     if (job->is_stateless)
         job_enter(job);
-    if (job_send(job, &reply, &error) == 0)
-        reply_follow(job, reply);
-    else if (!job_is_cancelled(job))
-        error_put(bridge, job, &error);
+    do {
+        is_again = false;
+        if (job_send(job, &reply, &error) == 0)
+            is_again = reply_follow(job, reply);
+        else if (!job_is_cancelled(job))
+            error_put(bridge, job, &error);
+        job_set_post(job, NULL);
+        mcp_post_close(TAKE_PTR(reply));
+        job->has_repeated |= is_again;
+    } while (is_again);
     if (job->is_stateless)
         job_leave(job);
-    mcp_post_close(reply);
 }
 
 static void job_main(void *argument)
@@ -343,8 +369,21 @@ void job_initialize(struct job *job)
         (void)buf_add(&bridge->first, job->line.data, job->line.len);
     }
     lock_release(&bridge->lock);
-    reply_follow(job, reply);
+    (void)reply_follow(job, reply);
     mcp_post_close(reply);
+}
+
+/* Returns whether a call works in the sandbox of the bridge: most do, unless they name another. */
+static bool call_needs_sandbox(const struct job *job)
+{
+    static const char *const others[] = { "list_sandboxes", "create_sandbox" };
+    const char *tool = json_string_value(param_of(job, "name"));
+    const char *handle = json_string_value(json_object_get(param_of(job, "arguments"), "sandbox"));
+
+    for (size_t i = 0; tool && i < ARRAY_SIZE(others); i++)
+        if (strcmp(others[i], tool) == 0)
+            return false;
+    return !handle || strcmp(handle, mcp_sandbox_name(job->bridge->options->sandbox)) == 0;
 }
 
 struct job *job_new(struct bridge *bridge, const char *line, size_t len)
@@ -361,7 +400,8 @@ struct job *job_new(struct bridge *bridge, const char *line, size_t len)
     id = json_object_get(job->message, "id");
     job->id = json_is_string(id) || json_is_number(id) ? id : NULL;
     job->needs_sandbox =
-        json_is_array(job->message) || (method && job->id && strcmp(method, "tools/call") == 0);
+        json_is_array(job->message) ||
+        (method && job->id && strcmp(method, "tools/call") == 0 && call_needs_sandbox(job));
     job->is_stateless = version_of(job) || (method && strcmp(method, "server/discover") == 0);
     return job;
 }

@@ -202,6 +202,14 @@ int mcp_sandbox_prepare(struct mcp_sandbox *sandbox, struct holt *holt, struct h
     return r;
 }
 
+bool mcp_sandbox_forget(struct mcp_sandbox *sandbox)
+{
+    lock_take(&sandbox->lock);
+    sandbox->is_ready = false;
+    lock_release(&sandbox->lock);
+    return !sandbox->sandbox;
+}
+
 void mcp_sandbox_remove(struct mcp_sandbox *sandbox, struct holt *holt)
 {
     struct holt_error error;

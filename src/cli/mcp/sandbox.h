@@ -37,5 +37,9 @@ const char *mcp_sandbox_name(const struct mcp_sandbox *sandbox);
  * Thread-safe. */
 int mcp_sandbox_prepare(struct mcp_sandbox *sandbox, struct holt *holt, struct holt_error *error);
 
+/* Makes the next call of mcp_sandbox_prepare look again: the daemon says that there is no such
+ * sandbox. Returns whether that can help. */
+bool mcp_sandbox_forget(struct mcp_sandbox *sandbox);
+
 /* Removes a temporary sandbox that was created. */
 void mcp_sandbox_remove(struct mcp_sandbox *sandbox, struct holt *holt);
