@@ -69,16 +69,39 @@ int tool_expose_port(struct tool_job *job, struct err *err)
     return 0;
 }
 
-static void rules_describe(const char *title, const struct net_rules *rules, enum net_source source,
-                           struct buf *out)
+static void rules_describe(const char *title, const struct net_rules *rules, struct buf *out)
 {
     for (size_t i = 0; i < rules->count; i++)
-        (void)buf_printf(out, "%s %s (%s)\n", title, rules->items[i].text, net_source_name(source));
+        (void)buf_printf(out, "  %s %s\n", title, rules->items[i].text);
+}
+
+static bool layer_limits(const struct net_layer *layer)
+{
+    return layer->mode != NET_ANY || layer->allow.count + layer->deny.count > 0;
+}
+
+static void layer_describe(const struct net_layer *layer, struct buf *out)
+{
+    static const char *const reach[] = {
+        [NET_NONE] = "nothing",
+        [NET_OPEN] = "public addresses",
+        [NET_ALLOW] = "only what is allowed here",
+        [NET_ANY] = "public and private addresses",
+    };
+    bool has_rules = layer->allow.count + layer->deny.count > 0;
+
+    (void)buf_printf(out, "%s: %s%s\n", net_source_name(layer->source), reach[layer->mode],
+                     has_rules ? "" : ", without rules");
+    rules_describe("allow", &layer->allow, out);
+    rules_describe("deny", &layer->deny, out);
+    if (layer->allow.count > 0 && layer->deny.count > 0)
+        (void)buf_printf(out, "  of both, %s wins\n", layer->allow_wins ? "allow" : "deny");
 }
 
 static void policy_describe(const struct net_policy *policy, struct buf *out)
 {
     enum net_mode mode = net_policy_mode(policy);
+    size_t count = 0;
 
     if (mode == NET_NONE)
         (void)buf_add_str(
@@ -88,17 +111,20 @@ static void policy_describe(const struct net_policy *policy, struct buf *out)
     else if (mode == NET_OPEN)
         (void)buf_add_str(
             out, "The sandbox has a network: it reaches public addresses over TCP, but not "
-                 "private ones and not the machine of the user, unless a rule below says so. ");
+                 "private ones and not the machine of the user, unless rules below say so. ");
     else
         (void)buf_add_str(
             out, "The sandbox has a network with a list: it reaches only what the rules below "
                  "allow, over TCP. Other names do not exist for it. Ask the user for more. ");
     (void)buf_add_str(out, "Servers in the sandbox are reached at 127.0.0.1 inside, and from "
                            "outside if expose_port made them so.\n");
-    for (size_t i = 0; mode != NET_NONE && i < policy->count; i++) {
-        rules_describe("allow", &policy->layers[i].allow, policy->layers[i].source, out);
-        rules_describe("deny", &policy->layers[i].deny, policy->layers[i].source, out);
-    }
+    for (size_t i = 0; i < policy->count; i++)
+        count += layer_limits(&policy->layers[i]);
+    if (mode != NET_NONE && count > 1)
+        (void)buf_add_str(out, "A connection needs the consent of each of these:\n");
+    for (size_t i = 0; mode != NET_NONE && i < policy->count; i++)
+        if (layer_limits(&policy->layers[i]))
+            layer_describe(&policy->layers[i], out);
 }
 
 int tool_network_status(struct tool_job *job, struct err *err)
