@@ -236,6 +236,9 @@ static int run_process_wait(struct tool_job *job, int watch_fd, struct err *err)
     } while (r == -ETIMEDOUT && clock_ms() < until_ms);
     record_get(record, &info);
     add_status(&info, &job->text);
+    if (!info.is_over)
+        (void)buf_printf(&job->text, "\n[waited %" PRIu64 " ms%s]", clock_ms() - job->began_ms,
+                         until_ms == job->deadline_ms ? ", the limit of a call" : "");
     (void)buf_printf(&job->text, "\nprocess_logs process_id=%s shows its output%s", info.id,
                      info.is_over ? "." : "; process_wait waits again.");
     job->result.has_exit_code = info.is_over;

@@ -192,11 +192,12 @@ static void add_stream(struct process_text *text, struct sink *sink, struct reco
 }
 
 /* A program that waits for something is silent to the end, one that is slow is not. */
-static void add_timeout(struct buf *out, const struct process_end *end, uint64_t silent_ms)
+void process_text_add_timeout(struct buf *out, const struct tool_job *job, uint64_t duration_ms,
+                              uint64_t silent_ms, const char *what)
 {
-    (void)buf_printf(out,
-                     "[timed out after %" PRIu64 " ms: killed, with all processes that it started",
-                     end->duration_ms);
+    (void)buf_printf(out, "[timed out after %" PRIu64 " ms: %s", duration_ms, what);
+    if (job->deadline_ms > 0 && clock_ms() >= job->deadline_ms)
+        (void)buf_add_str(out, "; this is the limit of a call, for longer ones use process_start");
     if (silent_ms >= SILENT_MS)
         (void)buf_printf(out,
                          "; no output for %" PRIu64 " s: it may wait for input, which is empty, or "
@@ -205,11 +206,13 @@ static void add_timeout(struct buf *out, const struct process_end *end, uint64_t
     (void)buf_add_str(out, "]\n");
 }
 
-static void add_outcome(struct buf *out, const struct process_end *end, uint64_t silent_ms)
+static void add_outcome(struct buf *out, const struct tool_job *job, const struct process_end *end,
+                        uint64_t silent_ms)
 {
     switch (end->outcome) {
     case OUTCOME_TIMED_OUT:
-        add_timeout(out, end, silent_ms);
+        process_text_add_timeout(out, job, end->duration_ms, silent_ms,
+                                 "killed, with all processes that it started");
         break;
     case OUTCOME_OOM:
         (void)buf_add_str(out, "[out of memory: killed by the kernel]\n");
@@ -246,7 +249,7 @@ static void add_all(struct process_text *text, struct sink *sink, struct tool_jo
     if (sink->len == 0 && end->outcome == OUTCOME_EXITED &&
         (recipe->is_shell || end->exit_code == 0))
         sink_add_str(sink, recipe->silence);
-    add_outcome(&notes, end, clock_ms() - text->said_ms);
+    add_outcome(&notes, job, end, clock_ms() - text->said_ms);
     if (recipe->explain)
         recipe->explain(job, end, errors->data ? errors->data : "", &notes);
     if (recipe->is_shell)

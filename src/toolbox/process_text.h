@@ -38,6 +38,12 @@ void process_text_finish(struct process_text *text, struct tool_job *job,
                          const struct tool_recipe *recipe, struct record *record,
                          const struct process_end *end);
 
+/* Appends what to know about a command that was ended because it took too long, in brackets: for
+ * how long it has said nothing, and whether the limit was that of the whole call. `what` says what
+ * became of it. */
+void process_text_add_timeout(struct buf *out, const struct tool_job *job, uint64_t duration_ms,
+                              uint64_t silent_ms, const char *what);
+
 /* Appends a stream of a record, at most about max bytes starting at an offset, with a marker line
  * in place of output that was not kept. Returns the offset after it. */
 uint64_t process_text_copy(struct record *record, enum output_stream stream, uint64_t from,

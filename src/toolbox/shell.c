@@ -8,12 +8,14 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/text/parse.h"
 #include "base/text/plain.h"
 #include "base/text/utf8.h"
 #include "base/xalloc.h"
 #include "host/core/host.h"
 #include "host/sandbox/sandbox.h"
+#include "toolbox/process_text.h"
 #include "toolbox/tool_internal.h"
 
 enum { SHELL_CMD, SHELL_TIMEOUT, SHELL_NAME };
@@ -29,6 +31,8 @@ struct shell_call {
     struct plain_text plain[2];
     struct buf streams[2]; /* stdout, stderr */
     uint64_t missing[2];
+    uint64_t until_ms; /* its time limit; what the shell says then is not the command */
+    uint64_t said_ms;  /* when the command has said something last, or began */
     struct buf progress;
     char data[READ_BYTES];
 };
@@ -43,11 +47,27 @@ static void job_set_shell(struct tool_job *job, struct shell_run *run)
     lock_release(&job->lock);
 }
 
+/* Returns the command with TERM=dumb, which does not stay in the shell: a person at its terminal
+ * has another one. In a plain sh it stays, which nobody attaches to. The blank keeps the text from
+ * being an option. NULL: it would be too long. */
+static char *text_for_tool(const char *text)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(SHELL_TEXT_MAX);
+    int r = buf_add_str(&out, "TERM=dumb \\eval ' ");
+
+    for (; r == 0 && *text; text++)
+        r = *text == '\'' ? buf_add_str(&out, "'\\''") : buf_add(&out, text, 1);
+    if (r == 0)
+        r = buf_add_str(&out, "'");
+    return r == 0 ? xstrdup(out.data) : NULL;
+}
+
 static int shell_call_begin(struct tool_job *job, struct err *err)
 {
+    cleanup_free char *text = text_for_tool(tool_text_at(job, SHELL_CMD));
     const struct shell_command command = {
         .name = tool_text_at(job, SHELL_NAME),
-        .text = tool_text_at(job, SHELL_CMD),
+        .text = text ? text : tool_text_at(job, SHELL_CMD),
         .timeout_ms = tool_job_left_ms(job, (uint64_t)tool_number_at(job, SHELL_TIMEOUT)),
         .silence_ms = TOOL_SILENCE_MS,
     };
@@ -67,6 +87,8 @@ static int shell_call_begin(struct tool_job *job, struct err *err)
     call->streams[0].max = call->streams[1].max = KEEP_BYTES;
     call->plain[0].line.max = call->plain[1].line.max = PLAIN_LINE_MAX;
     call->progress.max = (size_t)4 * READ_BYTES;
+    call->until_ms = command.timeout_ms > 0 ? clock_ms() + command.timeout_ms : UINT64_MAX;
+    call->said_ms = clock_ms();
     r = shell_run_new(job->sandbox, &command, &call->run, err);
     if (r < 0)
         return tool_job_fail(job, r, err);
@@ -79,6 +101,8 @@ static bool shell_call_take_output(struct shell_call *call, const struct shell_e
 {
     int i = event->kind == SHELL_EVENT_STDERR;
 
+    if (clock_ms() < call->until_ms)
+        call->said_ms = clock_ms();
     buf_clear(&call->progress);
     (void)utf8_clean(&call->cleaners[i], call->data, event->len, &call->progress);
     if (plain_add(&call->plain[i], call->progress.data, call->progress.len, &call->streams[i]) < 0)
@@ -118,7 +142,8 @@ static void shell_call_finish(struct tool_job *job, struct shell_call *call,
     if (out->len == 0)
         (void)buf_add_str(out, "(no output)\n");
     if (end->is_timed_out)
-        (void)buf_printf(out, "[timed out after %" PRIu64 " ms: interrupted]\n", end->duration_ms);
+        process_text_add_timeout(out, job, end->duration_ms, call->until_ms - call->said_ms,
+                                 "interrupted");
     if (end->is_shell_ended)
         (void)buf_printf(out, "[the shell has ended%s%s; the next command starts a new one]\n",
                          end->reason[0] ? ": " : "", end->reason);
@@ -150,6 +175,8 @@ static int shell_tool_next(struct tool_job *job, int watch_fd, struct tool_progr
             shell_call_finish(job, call, &event.end);
             return 0;
         }
+        if (event.kind == SHELL_EVENT_STARTED)
+            call->said_ms = clock_ms();
         if (event.kind == SHELL_EVENT_SILENCE ||
             (event.kind != SHELL_EVENT_STARTED && shell_call_take_output(call, &event, ret)))
             return 1;

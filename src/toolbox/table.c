@@ -25,7 +25,8 @@ enum { TIMEOUT_MOST = 24 * 60 * 60 * 1000 };
     {                                                                                              \
         .name = "timeout_ms", .type = TOOL_NUMBER, .number = (standard), .least = 1,               \
         .most = TIMEOUT_MOST,                                                                      \
-        .about = "Time limit in milliseconds; a command that takes longer is ended."               \
+        .about = "Time limit in milliseconds; a command that takes longer is ended. The daemon's " \
+                 "limit of a call applies too."                                                    \
     }
 
 #define REPOSITORY                                                                                 \
@@ -419,7 +420,8 @@ static const struct tool tools[] = {
                     .number = 60000,
                     .least = 1,
                     .most = TIMEOUT_MOST,
-                    .about = "Milliseconds to wait; the process goes on afterwards." } } },
+                    .about = "Milliseconds to wait, at most the daemon's limit of a call; the "
+                             "process goes on afterwards." } } },
     { .name = "process_kill",
       .title = "End a process",
       .about = "Sends a signal to a process and all processes that it started.",
