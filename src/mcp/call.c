@@ -150,8 +150,8 @@ static int sandbox_tool_run(struct mcp_call *call, const struct mcp_call_request
                             struct err *err)
 {
     cleanup_with(buf_done) struct buf text = BUF_INIT(SANDBOX_TOOL_TEXT_MAX);
-    int r = request->sandbox_tool->run(call->caller.host, call->caller.caller, request->arguments,
-                                       &text, err);
+    int r = mcp_sandbox_tool_run(request->sandbox_tool, call->caller.host, call->caller.caller,
+                                 request->arguments, &text, err);
 
     if (r < 0) {
         const char *remedy = err_remedy_of(err);

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/text/parse.h"
 #include "host/sandbox/info.h"
+#include "host/sandbox/network.h"
 #include "http/connect.h"
 #include "http/exchange.h"
 #include "http/frontend.h"
@@ -21,6 +22,7 @@
 #include "mcp/post.h"
 #include "mcp/reply.h"
 #include "mcp/session.h"
+#include "mcp/workspace.h"
 
 enum {
     BATCH_MAX = 64,
@@ -108,6 +110,20 @@ int mcp_query_read(const struct mcp_post *post, struct mcp_query *ret)
     return 0;
 }
 
+/* A session that names no sandbox gets a new one. */
+static enum net_mode session_network(const struct mcp_post *post,
+                                     const struct mcp_session_spec *spec)
+{
+    const struct mcp_workspace workspace = {
+        .host = mcp_sessions_host(post->exchange->frontend->context),
+        .caller = spec->caller,
+        .sandbox = spec->sandbox,
+    };
+
+    return spec->sandbox ? mcp_workspace_network(&workspace)
+                         : network_default_mode(workspace.host, workspace.caller, spec->template);
+}
+
 static enum MHD_Result initialize(struct mcp_post *post, const struct mcp_message *message)
 {
     cleanup_json json_t *result = NULL;
@@ -117,11 +133,12 @@ static enum MHD_Result initialize(struct mcp_post *post, const struct mcp_messag
 
     if (mcp_query_read(post, &query) < 0)
         return mcp_post_refuse(post, MHD_HTTP_BAD_REQUEST, message->id, &query.fault);
-    result = mcp_initialize(message->params, &version, &query.fault);
-    if (!result)
-        return mcp_post_refuse(post, MHD_HTTP_OK, message->id, &query.fault);
     memcpy(query.spec.owner, post->owner, sizeof(query.spec.owner));
     query.spec.caller = &post->exchange->caller;
+    result =
+        mcp_initialize(message->params, session_network(post, &query.spec), &version, &query.fault);
+    if (!result)
+        return mcp_post_refuse(post, MHD_HTTP_OK, message->id, &query.fault);
     query.spec.may_batch = mcp_version_has_batches(version);
     if (mcp_session_open(post->exchange->frontend->context, &query.spec, &post->session, &err) < 0)
         return mcp_post_answer(post, err_kind_row(err.kind)->http_status,

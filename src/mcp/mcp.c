@@ -11,16 +11,20 @@
 /* Those with sessions, the latest first. */
 static const char *const versions[] = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" };
 
-static const char instructions[] =
-    "The tools work in a Linux sandbox, apart from the machine of the user. Relative paths start "
-    "at /workspace. The network is limited or absent (network_status says what can be reached; "
-    "expose_port makes a server reachable). bash runs one command; shell keeps directory and "
-    "variables; "
-    "process_start is for servers and long jobs, with process_wait and process_logs. Commands have "
-    "no terminal and no input. To undo: snapshot before something risky, then rollback; diff shows "
-    "what has changed. A long result is cut in the middle and names a handle for read_output. "
-    "fork and create_sandbox return the id of another sandbox, which every tool takes as "
-    "'sandbox'.";
+#define INSTRUCTIONS(network)                                                                      \
+    "The tools work in a Linux sandbox, apart from the machine of the user. Relative paths start " \
+    "at /workspace. " network " expose_port makes a server in the sandbox reachable. bash runs "   \
+    "one command; shell keeps directory and variables; process_start is for servers and long "     \
+    "jobs, with process_wait and process_logs. Commands have no terminal and no input. To undo: "  \
+    "snapshot before something risky, then rollback; diff shows what has changed. A long result "  \
+    "is cut in the middle and names a handle for read_output. fork and create_sandbox return the " \
+    "id of another sandbox, which every tool takes as 'sandbox'."
+
+static const char *const instructions[] = {
+    [NET_NONE] = INSTRUCTIONS("There is no network: nothing can be downloaded."),
+    [NET_OPEN] = INSTRUCTIONS("The network reaches public addresses (network_status has details)."),
+    [NET_ALLOW] = INSTRUCTIONS("The network reaches only some hosts; network_status lists them."),
+};
 
 bool mcp_knows_version(const char *version)
 {
@@ -39,9 +43,9 @@ json_t *mcp_versions_json(void)
     return list;
 }
 
-const char *mcp_instructions(void)
+const char *mcp_instructions(enum net_mode network)
 {
-    return instructions;
+    return instructions[network < NET_ANY ? network : NET_OPEN];
 }
 
 bool mcp_version_has_batches(const char *version)
@@ -49,7 +53,8 @@ bool mcp_version_has_batches(const char *version)
     return strcmp(version, "2025-03-26") == 0;
 }
 
-json_t *mcp_initialize(const json_t *params, const char **ret_version, struct mcp_fault *fault)
+json_t *mcp_initialize(const json_t *params, enum net_mode network, const char **ret_version,
+                       struct mcp_fault *fault)
 {
     const char *wanted = json_string_value(json_object_get(params, "protocolVersion"));
 
@@ -63,7 +68,8 @@ json_t *mcp_initialize(const json_t *params, const char **ret_version, struct mc
             *ret_version = versions[i];
     return json_pack("{s:s, s:{s:{s:b}}, s:{s:s, s:s, s:s}, s:s}", "protocolVersion", *ret_version,
                      "capabilities", "tools", "listChanged", 0, "serverInfo", "name", "holt",
-                     "title", "Holt", "version", HOLT_VERSION, "instructions", instructions);
+                     "title", "Holt", "version", HOLT_VERSION, "instructions",
+                     mcp_instructions(network));
 }
 
 /* All tools are on the first page, so no cursor was ever given out. */

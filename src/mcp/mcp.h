@@ -4,14 +4,16 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "net/policy.h"
+
 struct mcp_message;
 struct mcp_fault;
 
 /* All revisions that we speak, the latest first; NULL: no memory. */
 json_t *mcp_versions_json(void);
 
-/* What a model should know about the tools as a whole. */
-const char *mcp_instructions(void);
+/* What a model should know about the tools as a whole, and about the network of its sandbox. */
+const char *mcp_instructions(enum net_mode network);
 
 /* The result of tools/list; NULL with fault set. */
 json_t *mcp_tools_list(const json_t *params, bool is_read_only, struct mcp_fault *fault);
@@ -21,7 +23,8 @@ bool mcp_knows_version(const char *version);
 
 /* The answer to an initialize: its result, or NULL with fault set. *ret_version is the revision
  * that holds from here on. */
-json_t *mcp_initialize(const json_t *params, const char **ret_version, struct mcp_fault *fault);
+json_t *mcp_initialize(const json_t *params, enum net_mode network, const char **ret_version,
+                       struct mcp_fault *fault);
 
 /* Whether messages of this revision may come in batches. */
 bool mcp_version_has_batches(const char *version);

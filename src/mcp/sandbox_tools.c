@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/json.h"
 #include "base/text/parse.h"
 #include "host/sandbox/sandbox.h"
 #include "mcp/session.h"
@@ -133,4 +134,28 @@ const struct mcp_sandbox_tool *mcp_sandbox_tool_find(const char *name)
         if (strcmp(tools[i].name, name) == 0)
             return &tools[i];
     return NULL;
+}
+
+static int arguments_check(const struct mcp_sandbox_tool *tool, const json_t *arguments,
+                           struct err *err)
+{
+    cleanup_json json_t *schema = tool->schema();
+    json_t *known = json_object_get(schema, "properties"), *value;
+    const char *key;
+
+    json_object_foreach((json_t *)(uintptr_t)arguments, key, value)
+        if (!json_object_get(known, key))
+            return err_set(err, ERR_INVALID, "%s has no parameter '%.60s'%s", tool->name, key,
+                           json_object_size(known) > 0 ? "; it takes name and template"
+                                                       : "; it takes none");
+    return 0;
+}
+
+int mcp_sandbox_tool_run(const struct mcp_sandbox_tool *tool, struct host *host,
+                         const struct caller *caller, const json_t *arguments, struct buf *out,
+                         struct err *err)
+{
+    int r = arguments_check(tool, arguments, err);
+
+    return r < 0 ? r : tool->run(host, caller, arguments, out, err);
 }

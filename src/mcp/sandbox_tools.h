@@ -28,5 +28,10 @@ struct mcp_sandbox_tool {
 /* Returns the tool at an index, from 0; NULL behind the last one. */
 const struct mcp_sandbox_tool *mcp_sandbox_tool_at(size_t index);
 
+/* Runs a tool after checking that it has all arguments. */
+int mcp_sandbox_tool_run(const struct mcp_sandbox_tool *tool, struct host *host,
+                         const struct caller *caller, const json_t *arguments, struct buf *out,
+                         struct err *err);
+
 /* Finds a tool by name, or returns NULL. */
 const struct mcp_sandbox_tool *mcp_sandbox_tool_find(const char *name);

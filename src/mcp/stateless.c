@@ -210,12 +210,12 @@ static json_t *server_info(void)
     return json_pack("{s:s, s:s, s:s}", "name", "holt", "title", "Holt", "version", HOLT_VERSION);
 }
 
-static json_t *discover(void)
+static json_t *discover(enum net_mode network)
 {
     return json_pack("{s:o, s:{s:{}, s:{s:{}}}, s:s, s:i, s:s}", "supportedVersions",
                      mcp_versions_json(), "capabilities", "tools", "extensions",
-                     MCP_TASKS_EXTENSION, "instructions", mcp_instructions(), "ttlMs", LIST_TTL_MS,
-                     "cacheScope", "private");
+                     MCP_TASKS_EXTENSION, "instructions", mcp_instructions(network), "ttlMs",
+                     LIST_TTL_MS, "cacheScope", "private");
 }
 
 /* The list depends on what the token may do, so it is not for others. */
@@ -231,11 +231,11 @@ static json_t *tools_list(const struct mcp_message *message, bool is_read_only,
 }
 
 json_t *mcp_stateless_answer(const struct mcp_message *message, bool is_read_only,
-                             struct mcp_fault *fault)
+                             enum net_mode network, struct mcp_fault *fault)
 {
     (void)mcp_fault(fault, MCP_INTERNAL, "no memory");
     if (strcmp(message->method, "server/discover") == 0)
-        return discover();
+        return discover(network);
     if (strcmp(message->method, "tools/list") == 0)
         return tools_list(message, is_read_only, fault);
     (void)mcp_fault(fault, MCP_NO_METHOD, "there is no method '%.64s'", message->method);

@@ -5,6 +5,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "net/policy.h"
+
 struct mcp_fault;
 struct mcp_message;
 
@@ -32,7 +34,7 @@ int mcp_envelope_read(const struct mcp_message *message, const struct mcp_header
 
 /* Returns the result of a request that needs no time; NULL with fault set. */
 json_t *mcp_stateless_answer(const struct mcp_message *message, bool is_read_only,
-                             struct mcp_fault *fault);
+                             enum net_mode network, struct mcp_fault *fault);
 
 /* Adds to a reply, which it takes and returns, what the revision requires of every reply. */
 json_t *mcp_stateless_reply(json_t *reply);

@@ -28,10 +28,9 @@ static enum MHD_Result listen_take(struct mcp_post *post, const struct mcp_messa
     return mcp_events_send(post->exchange->connection, post->exchange->client, messages, 2);
 }
 
-static enum MHD_Result call_take(struct mcp_post *post, const struct mcp_message *message,
-                                 const struct mcp_query *query)
+static struct mcp_workspace workspace_of(const struct mcp_post *post, const struct mcp_query *query)
 {
-    const struct mcp_workspace workspace = {
+    return (struct mcp_workspace){
         .host = mcp_sessions_host(post->exchange->frontend->context),
         .caller = &post->exchange->caller,
         .token = post->owner,
@@ -39,6 +38,12 @@ static enum MHD_Result call_take(struct mcp_post *post, const struct mcp_message
         .template = query->spec.template,
         .name = query->workspace,
     };
+}
+
+static enum MHD_Result call_take(struct mcp_post *post, const struct mcp_message *message,
+                                 const struct mcp_query *query)
+{
+    const struct mcp_workspace workspace = workspace_of(post, query);
     struct mcp_call_request request;
     struct mcp_fault fault;
 
@@ -58,12 +63,17 @@ static bool needs_tasks(const struct mcp_message *message)
 }
 
 static json_t *result_find(const struct mcp_post *post, const struct mcp_message *message,
-                           struct mcp_fault *fault)
+                           const struct mcp_query *query, struct mcp_fault *fault)
 {
+    const struct mcp_workspace workspace = workspace_of(post, query);
+    enum net_mode network = strcmp(message->method, "server/discover") == 0
+                                ? mcp_workspace_network(&workspace)
+                                : NET_NONE;
+
     if (mcp_task_has_method(message->method))
         return mcp_task_answer(mcp_sessions_host(post->exchange->frontend->context),
                                &post->exchange->caller, message, fault);
-    return mcp_stateless_answer(message, mcp_post_is_read_only(post), fault);
+    return mcp_stateless_answer(message, mcp_post_is_read_only(post), network, fault);
 }
 
 static enum MHD_Result request_take(struct mcp_post *post, const struct mcp_message *message,
@@ -81,7 +91,7 @@ static enum MHD_Result request_take(struct mcp_post *post, const struct mcp_mess
         return call_take(post, message, query);
     if (strcmp(message->method, "subscriptions/listen") == 0)
         return listen_take(post, message);
-    result = result_find(post, message, &fault);
+    result = result_find(post, message, query, &fault);
     if (!result)
         return mcp_post_refuse(post, status_of(fault.code), message->id, &fault);
     return mcp_post_answer(post, MHD_HTTP_OK, mcp_result(message->id, result));

@@ -107,6 +107,19 @@ static void task_unknown(struct mcp_fault *fault)
     (void)mcp_fault(fault, MCP_INVALID_PARAMS, "there is no such task (any more)");
 }
 
+bool mcp_task_id_read(const json_t *value, struct mcp_task_id *ret)
+{
+    const char *text = json_string_value(value), *colon = text ? strchr(text, ':') : NULL;
+
+    if (!colon || strlen(text) != json_string_length(value) || strlen(text) >= MCP_TASK_ID_SIZE ||
+        strlen(colon + 1) >= MCP_TASK_CALL_SIZE ||
+        strncmp(colon + 1, CALL_PREFIX, strlen(CALL_PREFIX)) != 0)
+        return false;
+    (void)snprintf(ret->sandbox, sizeof(ret->sandbox), "%.*s", (int)(colon - text), text);
+    ret->call = colon + 1;
+    return is_handle(ret->sandbox, SANDBOX_NAME_MAX);
+}
+
 static json_t *found_answer(const char *method, const char *task_id, struct sandbox *sandbox,
                             struct mcp_fault *fault)
 {
@@ -138,8 +151,7 @@ json_t *mcp_task_answer(struct host *host, const struct caller *caller,
 {
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
     const json_t *id = json_object_get(message->params, "taskId");
-    const char *text = json_string_value(id), *colon = text ? strchr(text, ':') : NULL;
-    char name[MCP_TASK_ID_SIZE];
+    struct mcp_task_id task;
     struct err err = { 0 };
 
     if (strcmp(message->method, "tasks/cancel") == 0 && !caller_may_change(caller)) {
@@ -147,11 +159,8 @@ json_t *mcp_task_answer(struct host *host, const struct caller *caller,
         return NULL;
     }
     task_unknown(fault);
-    if (!colon || strlen(text) != json_string_length(id) || strlen(text) >= MCP_TASK_ID_SIZE ||
-        strncmp(colon + 1, CALL_PREFIX, strlen(CALL_PREFIX)) != 0)
+    if (!mcp_task_id_read(id, &task) ||
+        sandbox_find(host, caller, task.sandbox, &sandbox, &err) < 0)
         return NULL;
-    (void)snprintf(name, sizeof(name), "%.*s", (int)(colon - text), text);
-    if (!is_handle(name, SANDBOX_NAME_MAX) || sandbox_find(host, caller, name, &sandbox, &err) < 0)
-        return NULL;
-    return found_answer(message->method, text, sandbox, fault);
+    return found_answer(message->method, json_string_value(id), sandbox, fault);
 }

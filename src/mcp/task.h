@@ -27,6 +27,15 @@ json_t *mcp_task_created(const char *sandbox_id, const char *call_id);
 /* Whether a method is one about tasks. */
 bool mcp_task_has_method(const char *method);
 
+/* The id of a task, taken apart. */
+struct mcp_task_id {
+    char sandbox[MCP_TASK_ID_SIZE];
+    const char *call; /* points into the text of the id */
+};
+
+/* Whether a value is the id of a task, which need not exist. */
+bool mcp_task_id_read(const json_t *value, struct mcp_task_id *ret);
+
 /* Returns the result of such a method for its caller; NULL with fault set. */
 json_t *mcp_task_answer(struct host *host, const struct caller *caller,
                         const struct mcp_message *message, struct mcp_fault *fault);

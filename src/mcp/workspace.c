@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/text/hex.h"
 #include "base/xalloc.h"
+#include "host/sandbox/network.h"
 #include "host/sandbox/sandbox.h"
 #include "mcp/session.h"
 
@@ -85,4 +86,16 @@ int mcp_workspace_sandbox(const struct mcp_workspace *workspace, bool may_make,
                          "a read-only client cannot create a sandbox: name one, as "
                          "/mcp?sandbox=ID or in the parameter 'sandbox'")
                : r;
+}
+
+enum net_mode mcp_workspace_network(const struct mcp_workspace *workspace)
+{
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    cleanup_with(net_policy_done) struct net_policy policy = { 0 };
+    struct err ignored;
+
+    return mcp_workspace_sandbox(workspace, false, &sandbox, &ignored) == 0 &&
+                   sandbox_network_policy(sandbox, &policy, &ignored) == 0
+               ? net_policy_mode(&policy)
+               : network_default_mode(workspace->host, workspace->caller, workspace->template);
 }

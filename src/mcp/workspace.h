@@ -3,6 +3,8 @@
 
 #include <stdbool.h>
 
+#include "net/policy.h"
+
 struct caller;
 struct err;
 struct host;
@@ -20,6 +22,9 @@ struct mcp_workspace {
 
 /* Makes the sandbox able to run tools: starts or resumes it if need be. */
 int mcp_sandbox_wake(struct sandbox *sandbox, struct err *err);
+
+/* Returns the mode of the network of the sandbox; of a new one, if there is none yet. */
+enum net_mode mcp_workspace_network(const struct mcp_workspace *workspace);
 
 /* Returns the sandbox of a workspace, with a reference. It is the same for every request with the
  * same token, template and workspace, also after a restart of the daemon; the first one makes it if

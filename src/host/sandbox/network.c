@@ -311,6 +311,23 @@ int network_policy(struct host *host, const char *owner, const char *recorded,
     return 0;
 }
 
+enum net_mode network_default_mode(struct host *host, const struct caller *caller,
+                                   const char *template)
+{
+    cleanup_with(net_policy_done) struct net_policy policy = { 0 };
+    char stored[sizeof(((struct sandbox_info *)NULL)->template)];
+    const struct network_holder holder = { caller->owner, host->default_runtime->name, stored };
+    cleanup_free char *recorded = NULL;
+    struct err ignored;
+    int r = host_choose_template(host, caller, template, stored, &ignored);
+
+    if (r == 0)
+        r = network_record(host, &holder, NULL, &recorded, &ignored);
+    if (r == 0)
+        r = network_policy(host, caller->owner, recorded, &policy, &ignored);
+    return r == 0 ? net_policy_mode(&policy) : NET_NONE;
+}
+
 const char *network_mode_name(struct host *host, const char *owner, const char *recorded)
 {
     cleanup_with(net_policy_done) struct net_policy policy = { 0 };

@@ -10,6 +10,7 @@
 
 #include "net/policy.h"
 
+struct caller;
 struct config;
 struct err;
 struct host;
@@ -60,6 +61,10 @@ int network_record_again(struct host *host, const struct network_holder *holder,
  */
 int network_policy(struct host *host, const char *owner, const char *recorded,
                    struct net_policy *ret, struct err *err);
+
+/* Returns the mode of a new sandbox of this template (NULL: the default) that sets none. */
+enum net_mode network_default_mode(struct host *host, const struct caller *caller,
+                                   const char *template);
 
 /* Returns the mode that the whole policy amounts to, as a word. */
 const char *network_mode_name(struct host *host, const char *owner, const char *recorded);

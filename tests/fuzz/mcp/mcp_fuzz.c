@@ -9,10 +9,12 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "host/sandbox/info.h"
 #include "mcp/call.h"
 #include "mcp/mcp.h"
 #include "mcp/message.h"
 #include "mcp/stateless.h"
+#include "mcp/task.h"
 #include "toolbox/table.h"
 #include "toolbox/tool.h"
 
@@ -68,7 +70,7 @@ static void stateless_check(const struct mcp_message *message)
     json_t *result = NULL;
 
     if (mcp_envelope_read(message, &headers, &envelope, &fault) == 0)
-        result = mcp_stateless_answer(message, false, &fault);
+        result = mcp_stateless_answer(message, false, NET_ALLOW, &fault);
     if (!result)
         fault_check(&fault);
     result = mcp_stateless_reply(result ? mcp_result(message->id, result)
@@ -78,11 +80,23 @@ static void stateless_check(const struct mcp_message *message)
     answer_check(result, message->id);
 }
 
+static void task_check(const struct mcp_message *message)
+{
+    const json_t *id = json_object_get(message->params, "taskId");
+    struct mcp_task_id task;
+
+    if (!mcp_task_id_read(id, &task))
+        return;
+    assert(*task.sandbox && strlen(task.sandbox) <= SANDBOX_NAME_MAX);
+    assert(*task.call && strlen(task.call) < MCP_TASK_CALL_SIZE);
+    assert(strlen(task.sandbox) + 1 + strlen(task.call) == json_string_length(id));
+}
+
 static void request_check(const struct mcp_message *message)
 {
     const char *version = NULL;
     struct mcp_fault fault;
-    json_t *result = mcp_initialize(message->params, &version, &fault);
+    json_t *result = mcp_initialize(message->params, NET_OPEN, &version, &fault);
 
     assert(!result || mcp_knows_version(version));
     json_decref(result);
@@ -92,6 +106,7 @@ static void request_check(const struct mcp_message *message)
     answer_check(result ? mcp_result(message->id, result) : mcp_failure(message->id, &fault),
                  message->id);
     call_check(message);
+    task_check(message);
     stateless_check(message);
 }
 
