@@ -220,20 +220,43 @@ bool net_address_translated(const struct net_address *address, struct net_addres
     return true;
 }
 
-enum net_class net_address_class(const struct net_address *address, const char **ret_reason)
+/* The index of the special range that has the address, or -1. */
+static int special_find(const struct net_address *address)
 {
     const struct net_prefix *prefixes = net_special_prefixes();
+
+    for (size_t i = 0; i < ARRAY_SIZE(specials); i++)
+        if (net_prefix_has(&prefixes[i], address))
+            return (int)i;
+    return -1;
+}
+
+unsigned net_address_special_bits(const struct net_address *address)
+{
     struct net_address translated;
+    int special = special_find(address);
+
+    if (special >= 0)
+        return special_prefixes[special].bits;
+    if (!net_address_translated(address, &translated) || special_find(&translated) < 0)
+        return family_bits(address->family);
+    /* The bits in front of the IPv4 address inside. */
+    return net_address_special_bits(&translated) + (address->bytes[0] == 0 ? 96U : 16U);
+}
+
+enum net_class net_address_class(const struct net_address *address, const char **ret_reason)
+{
+    struct net_address translated;
+    int special;
 
     if (address->family == AF_UNSPEC) {
         *ret_reason = "not an address of the Internet protocol";
         return NET_NEVER;
     }
-    for (size_t i = 0; i < ARRAY_SIZE(specials); i++) {
-        if (net_prefix_has(&prefixes[i], address)) {
-            *ret_reason = specials[i].reason;
-            return specials[i].class;
-        }
+    special = special_find(address);
+    if (special >= 0) {
+        *ret_reason = specials[special].reason;
+        return specials[special].class;
     }
     if (net_address_translated(address, &translated))
         return net_address_class(&translated, ret_reason);

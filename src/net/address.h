@@ -56,5 +56,9 @@ bool net_address_translated(const struct net_address *address, struct net_addres
  * An address that a translator turns into another one has the stricter class of the two. */
 enum net_class net_address_class(const struct net_address *address, const char **ret_reason);
 
+/* Returns the bits of the special range that has the address: a rule that allows the address needs
+ * as many. For an address that is in none, all bits. */
+unsigned net_address_special_bits(const struct net_address *address);
+
 /* The ranges that are not public, for routes: ends with one whose family is AF_UNSPEC. */
 const struct net_prefix *net_special_prefixes(void);

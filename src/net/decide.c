@@ -10,6 +10,7 @@ struct decision {
     struct net_request request; /* its name is normalized */
     enum net_class class;
     const char *reason; /* of the class */
+    unsigned bits;      /* that the range of a rule must have at least */
 };
 
 __attribute__((format(printf, 4, 5))) static void verdict_set(struct net_verdict *ret,
@@ -26,27 +27,31 @@ __attribute__((format(printf, 4, 5))) static void verdict_set(struct net_verdict
     va_end(args);
 }
 
-static const struct net_rule *
-rule_find(const struct net_rules *rules, const struct decision *decision,
-          bool (*matches)(const struct net_rule *, const struct net_request *))
+static const struct net_rule *deny_find(const struct net_rules *rules,
+                                        const struct decision *decision)
 {
     for (size_t i = 0; i < rules->count; i++) {
-        if (matches(&rules->items[i], &decision->request))
+        if (net_rule_denies(&rules->items[i], &decision->request))
             return &rules->items[i];
     }
     return NULL;
 }
 
 /* A name says nothing about which address it leads to, so only a rule for a range allows an address
- * that is not public. */
-static bool allows_public(const struct net_rule *rule, const struct net_request *request)
+ * that is not public. A range that is wider than the special one ("0.0.0.0/0") means the internet,
+ * not the network that the host is in. */
+static const struct net_rule *allow_find(const struct net_rules *rules,
+                                         const struct decision *decision, unsigned bits)
 {
-    return net_rule_allows(rule, request);
-}
+    for (size_t i = 0; i < rules->count; i++) {
+        const struct net_rule *rule = &rules->items[i];
 
-static bool allows_special(const struct net_rule *rule, const struct net_request *request)
-{
-    return rule->is_range && net_rule_allows(rule, request);
+        if (decision->class != NET_PUBLIC && !(rule->is_range && rule->range.bits >= bits))
+            continue;
+        if (net_rule_allows(rule, &decision->request))
+            return rule;
+    }
+    return NULL;
 }
 
 static bool layer_decide(const struct net_layer *layer, const struct decision *decision,
@@ -54,9 +59,8 @@ static bool layer_decide(const struct net_layer *layer, const struct decision *d
 {
     const char *from = net_source_name(layer->source);
     bool is_public = decision->class == NET_PUBLIC;
-    const struct net_rule *denied = rule_find(&layer->deny, decision, net_rule_denies);
-    const struct net_rule *allowed =
-        rule_find(&layer->allow, decision, is_public ? allows_public : allows_special);
+    const struct net_rule *denied = deny_find(&layer->deny, decision);
+    const struct net_rule *allowed = allow_find(&layer->allow, decision, decision->bits);
 
     if (layer->mode == NET_NONE)
         verdict_set(ret, false, layer->source, "mode none (%s)", from);
@@ -76,11 +80,12 @@ static bool layer_decide(const struct net_layer *layer, const struct decision *d
     return ret->is_allowed;
 }
 
-static bool has_config_rule(const struct net_policy *policy, const struct decision *decision)
+static bool has_config_rule(const struct net_policy *policy, const struct decision *decision,
+                            unsigned bits)
 {
     for (size_t i = 0; i < policy->count; i++) {
         if (policy->layers[i].source == NET_FROM_CONFIG &&
-            rule_find(&policy->layers[i].allow, decision, allows_special))
+            allow_find(&policy->layers[i].allow, decision, bits))
             return true;
     }
     return false;
@@ -90,8 +95,15 @@ static bool has_config_rule(const struct net_policy *policy, const struct decisi
 static bool class_check(const struct net_policy *policy, struct decision *decision,
                         struct net_verdict *ret)
 {
-    decision->class = net_address_class(&decision->request.address, &decision->reason);
+    const struct net_address *address = &decision->request.address;
+    unsigned bits;
+
+    decision->class = net_address_class(address, &decision->reason);
+    bits = decision->bits = net_address_special_bits(address);
     if (decision->class != NET_NEVER && decision->request.is_own_address) {
+        /* Who allows the network that the host is in does not mean the host and Holt's API. */
+        if (decision->class != NET_HOST)
+            bits = address->family == AF_INET ? 32 : 128;
         decision->class = NET_HOST;
         decision->reason = "address of this host";
     }
@@ -99,7 +111,7 @@ static bool class_check(const struct net_policy *policy, struct decision *decisi
         verdict_set(ret, false, NET_FROM_CONFIG, "%s (built in)", decision->reason);
         return false;
     }
-    if (decision->class == NET_HOST && !has_config_rule(policy, decision)) {
+    if (decision->class == NET_HOST && !has_config_rule(policy, decision, bits)) {
         verdict_set(ret, false, NET_FROM_CONFIG, "%s, which needs a rule in holt.conf",
                     decision->reason);
         return false;

@@ -146,6 +146,43 @@ static void a_range_allows_private_addresses_where_every_layer_has_it(void)
     CHECK(reaches(&both, NULL, "10.1.1.1", 80) && !reaches(&both, NULL, "10.2.1.1", 80));
 }
 
+static void a_wide_range_means_the_internet(void)
+{
+    static const char *const addresses[] = { "10.1.1.1", "192.168.1.4",     "100.64.0.1",
+                                             "fd00::1",  "2002:a01:101::1", "64:ff9b::10.1.1.1" };
+    cleanup_with(net_policy_done) struct net_policy wide = { 0 }, narrow = { 0 };
+
+    add(&wide, NET_FROM_CONFIG, NET_ANY, "");
+    add(&wide, NET_FROM_SANDBOX, NET_ALLOW,
+        "0.0.0.0/0 [::/0] 8.0.0.0/5 192.0.0.0/8 [fc00::/6] [2002::/16] [64:ff9b::/96]");
+    for (size_t i = 0; i < ARRAY_SIZE(addresses); i++)
+        CHECK(!reaches(&wide, NULL, addresses[i], 443), "(%s)", addresses[i]);
+    CHECK(reaches(&wide, NULL, "8.8.8.8", 443) && reaches(&wide, NULL, "2606:4700::1", 443));
+    CHECK(reaches(&wide, NULL, "2002:808:808::1", 443));
+    add(&narrow, NET_FROM_CONFIG, NET_ANY, "");
+    add(&narrow, NET_FROM_SANDBOX, NET_ALLOW,
+        "10.0.0.0/8 192.168.0.0/16 100.64.0.0/10 [fc00::/7] [2002:a00::/24] [64:ff9b::a00:0/104]");
+    for (size_t i = 0; i < ARRAY_SIZE(addresses); i++)
+        CHECK(reaches(&narrow, NULL, addresses[i], 443), "(%s)", addresses[i]);
+}
+
+static void a_range_of_holt_conf_does_not_allow_the_host_itself(void)
+{
+    cleanup_with(net_policy_done) struct net_policy range = { 0 }, exact = { 0 };
+    struct net_request own = { .port = 7070, .is_own_address = true };
+
+    own.address = address("192.168.1.4");
+    add(&range, NET_FROM_CONFIG, NET_ALLOW, "192.168.0.0/16");
+    add(&range, NET_FROM_SANDBOX, NET_ALLOW, "192.168.0.0/16");
+    net_policy_decide(&range, &own, &verdict);
+    CHECK(!verdict.is_allowed);
+    CHECK(reaches(&range, NULL, "192.168.1.5", 7070));
+    add(&exact, NET_FROM_CONFIG, NET_ALLOW, "192.168.1.4:7070");
+    add(&exact, NET_FROM_SANDBOX, NET_ALLOW, "192.168.0.0/16");
+    net_policy_decide(&exact, &own, &verdict);
+    CHECK(verdict.is_allowed);
+}
+
 static void only_holt_conf_allows_what_belongs_to_the_host(void)
 {
     cleanup_with(net_policy_done) struct net_policy below = { 0 }, with = { 0 };
@@ -302,19 +339,20 @@ static const struct model_rule {
     unsigned allow_ports, deny_ports;   /* bit N: world_ports[N] */
     unsigned protocols, deny_protocols; /* bits of TCP, TLS, HTTP */
     bool is_raw;                        /* TCP that is neither, on ports 80 and 443 too */
+    bool is_wide;                       /* wider than the ranges that are not public */
 } world_rules[WORLD_RULES] = {
-    { "x.test", 0x2, 0, 0x3, 0xf, 7, 7, false },
-    { "*.x.test", 0xc, 0, 0x3, 0xf, 7, 7, false },
-    { "*", 0x1e, 0, 0x3, 0xf, 7, 7, false },
-    { "x.test:22", 0x2, 0, 0x4, 0x4, 7, 7, false },
-    { "*.test:443,8080", 0x1e, 0, 0xa, 0xa, 7, 7, false },
-    { "https://a.x.test", 0x4, 0, 0x2, 0x2, 2, 2, false },
-    { "http://*.x.test:80-8080", 0xc, 0, 0xb, 0xb, 4, 4, false },
-    { "tcp://x.test:443", 0x2, 0, 0x2, 0x2, 7, 7, true },
-    { "0.0.0.0/0", 0, 0xf, 0xf, 0xf, 7, 7, true },
-    { "10.0.0.0/8:80", 0, 0x2, 0x1, 0x1, 7, 7, true },
-    { "[::/0]:443", 0, 0x30, 0x2, 0x2, 7, 7, true },
-    { "127.0.0.1", 0, 0x4, 0xf, 0xf, 7, 7, true },
+    { "x.test", 0x2, 0, 0x3, 0xf, 7, 7, false, false },
+    { "*.x.test", 0xc, 0, 0x3, 0xf, 7, 7, false, false },
+    { "*", 0x1e, 0, 0x3, 0xf, 7, 7, false, false },
+    { "x.test:22", 0x2, 0, 0x4, 0x4, 7, 7, false, false },
+    { "*.test:443,8080", 0x1e, 0, 0xa, 0xa, 7, 7, false, false },
+    { "https://a.x.test", 0x4, 0, 0x2, 0x2, 2, 2, false, false },
+    { "http://*.x.test:80-8080", 0xc, 0, 0xb, 0xb, 4, 4, false, false },
+    { "tcp://x.test:443", 0x2, 0, 0x2, 0x2, 7, 7, true, false },
+    { "0.0.0.0/0", 0, 0xf, 0xf, 0xf, 7, 7, true, true },
+    { "10.0.0.0/8:80", 0, 0x2, 0x1, 0x1, 7, 7, true, false },
+    { "[::/0]:443", 0, 0x30, 0x2, 0x2, 7, 7, true, true },
+    { "127.0.0.1", 0, 0x4, 0xf, 0xf, 7, 7, true, false },
 };
 
 struct model_layer {
@@ -349,7 +387,8 @@ static bool model_any(unsigned rules, const struct model_request *request, bool 
                       bool needs_range)
 {
     for (unsigned i = 0; i < WORLD_RULES; i++) {
-        if ((rules >> i & 1) && !(needs_range && world_rules[i].names) &&
+        if ((rules >> i & 1) &&
+            !(needs_range && (world_rules[i].names || world_rules[i].is_wide)) &&
             model_rule_matches(&world_rules[i], request, is_deny))
             return true;
     }
@@ -462,6 +501,8 @@ int main(void)
     RUN(a_verdict_names_the_rule);
     RUN(a_name_never_leads_to_an_address_that_is_not_public);
     RUN(a_range_allows_private_addresses_where_every_layer_has_it);
+    RUN(a_wide_range_means_the_internet);
+    RUN(a_range_of_holt_conf_does_not_allow_the_host_itself);
     RUN(only_holt_conf_allows_what_belongs_to_the_host);
     RUN(deny_wins_except_in_a_list_of_e2b);
     RUN(names_that_are_no_names_are_denied);
