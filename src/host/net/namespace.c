@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -110,26 +111,78 @@ static bool is_loopback(const struct net_prefix *prefix)
                : prefix->bits == 128 && memcmp(prefix->address.bytes, v6, 16) == 0;
 }
 
+/* Collects the ranges that are denied on all ports. In a list of E2B a rule for a name may allow an
+ * address in them. */
+static void denied_collect(const struct net_policy *policy, struct range_list *ret)
+{
+    for (size_t i = 0; i < policy->count; i++) {
+        const struct net_layer *layer = &policy->layers[i];
+
+        for (size_t j = 0; j < layer->deny.count && !layer->allow_wins; j++) {
+            const struct net_rule *rule = &layer->deny.items[j];
+
+            if (rule->is_range && rule->port_count == 0 && rule->scheme == NET_ANY_SCHEME &&
+                !rule->method[0] && !rule->path[0])
+                range_collect(ret, &rule->range);
+        }
+    }
+}
+
+/* The addresses of the host, as they are now. A later one is refused by holt-net alone. */
+static void routes_add_own(struct net_routes *routes)
+{
+    struct ifaddrs *list = NULL;
+    const char *reason;
+
+    if (getifaddrs(&list) < 0)
+        return;
+    for (const struct ifaddrs *each = list; each; each = each->ifa_next) {
+        struct net_prefix own = { .bits = 0 };
+
+        if (each->ifa_addr)
+            own.address = net_address_of(each->ifa_addr);
+        if (net_address_class(&own.address, &reason) != NET_PUBLIC)
+            continue;
+        own.bits = own.address.family == AF_INET ? 32 : 128;
+        routes_add(routes, ROUTE_PROHIBIT, &own);
+    }
+    freeifaddrs(list);
+}
+
+/* A range that is wider than a special one does not allow it. */
+static void routes_add_specials(struct net_routes *routes, bool is_allow,
+                                const struct range_list *ranges)
+{
+    for (const struct net_prefix *each = net_special_prefixes(); each->address.family != AF_UNSPEC;
+         each++)
+        if (each->bits > 0 && !is_loopback(each) && (!is_allow || ranges_cover(ranges, each)))
+            routes_add(routes, ROUTE_PROHIBIT, each);
+}
+
 /* Routes make refusals quick; holt-net still decides every connection. */
 void net_routes_fill(const struct net_policy *policy, struct net_routes *ret)
 {
     bool is_allow = net_policy_mode(policy) == NET_ALLOW;
     enum route_kind rest = is_allow ? ROUTE_PROHIBIT : ROUTE_LOCAL;
-    struct range_list ranges = { .list = NULL };
+    struct range_list ranges = { .list = NULL }, denied = { .list = NULL };
 
     *ret = (struct net_routes){ .count = 0 };
     net_policy_each_range(policy, range_collect, &ranges);
+    denied_collect(policy, &denied);
     routes_add_text(ret, rest, "0.0.0.0/0");
     routes_add_text(ret, rest, "::/0");
-    for (const struct net_prefix *each = net_special_prefixes();
-         !is_allow && each->address.family != AF_UNSPEC; each++)
-        if (each->bits > 0 && !is_loopback(each) && !ranges_cover(&ranges, each))
-            routes_add(ret, ROUTE_PROHIBIT, each);
+    routes_add_specials(ret, is_allow, &ranges);
+    if (!is_allow)
+        routes_add_own(ret);
     for (size_t i = 0; i < ranges.count; i++)
-        if (!is_loopback(&ranges.list[i]))
+        if (!is_loopback(&ranges.list[i]) && !ranges_cover(&denied, &ranges.list[i]))
             routes_add(ret, ROUTE_LOCAL, &ranges.list[i]);
+    for (size_t i = 0; i < denied.count; i++)
+        if (!is_loopback(&denied.list[i]))
+            routes_add(ret, ROUTE_PROHIBIT, &denied.list[i]);
     routes_add_text(ret, ROUTE_LOCAL, NET_RESOLVER);
     free(ranges.list);
+    free(denied.list);
 }
 
 void net_routes_done(struct net_routes *routes)
