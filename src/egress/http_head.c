@@ -151,6 +151,7 @@ static int request_line_parse(struct line line, struct http_head *ret, struct li
     if (!second || end - second != 9 ||
         (memcmp(second + 1, "HTTP/1.1", 8) != 0 && memcmp(second + 1, "HTTP/1.0", 8) != 0))
         return -EBADMSG;
+    ret->is_old = end[-1] == '0';
     return target_parse((struct line){ space + 1, (size_t)(second - space - 1) }, ret,
                         ret_authority);
 }
@@ -203,7 +204,8 @@ static int field_parse(struct line line, struct http_head *ret, bool *has_host)
     if (line_is(name, "Content-Length"))
         return length_parse(value, ret);
     if (line_is(name, "Transfer-Encoding")) {
-        if (ret->body != HTTP_NO_BODY || !line_is(value, "chunked"))
+        /* HTTP/1.0 does not have it: one server would read a body, another a second request. */
+        if (ret->body != HTTP_NO_BODY || ret->is_old || !line_is(value, "chunked"))
             return -EBADMSG;
         ret->body = HTTP_CHUNKED;
     }
@@ -224,6 +226,19 @@ static const char *head_end(const char *data, size_t len)
     return end ? end + 4 : NULL;
 }
 
+/* Whether a line ends without CR, so that no more bytes can make this a head. */
+static bool has_bare_lf(const char *data, size_t len)
+{
+    const char *end = data + len, *lf = data;
+
+    while ((lf = memchr(lf, '\n', (size_t)(end - lf)))) {
+        if (lf == data || lf[-1] != '\r')
+            return true;
+        lf++;
+    }
+    return false;
+}
+
 int http_head_parse(const char *data, size_t len, struct http_head *ret)
 {
     const char *end = head_end(data, len), *next = data;
@@ -234,7 +249,8 @@ int http_head_parse(const char *data, size_t len, struct http_head *ret)
     if (len > 0 && !is_token(data[0]))
         return -EBADMSG;
     if (!end)
-        return len >= HTTP_HEAD_MAX || memchr(data, '\0', len) ? -EBADMSG : 0;
+        return len >= HTTP_HEAD_MAX || memchr(data, '\0', len) || has_bare_lf(data, len) ? -EBADMSG
+                                                                                         : 0;
     ret->size = (size_t)(end - data);
     if (ret->size > HTTP_HEAD_MAX || !line_next(&next, end, &line) ||
         request_line_parse(line, ret, &authority) < 0)

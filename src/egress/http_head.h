@@ -19,6 +19,7 @@ struct http_head {
     size_t path_len;
     enum http_body body;
     uint64_t length;  /* of HTTP_LENGTH */
+    bool is_old;      /* HTTP/1.0 */
     bool has_upgrade; /* an Upgrade field */
     bool is_upgrade;  /* asks for WebSocket, and for nothing else, on this connection */
 };

@@ -175,6 +175,8 @@ static void an_ambiguous_head_is_refused(void)
         "POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
         "POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+        "GET / HTTP/1.1\nHost: a.test\n\n",
+        "POST / HTTP/1.0\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: +1\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: a.test\r\nA: \x01\r\n\r\n",
     };
