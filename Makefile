@@ -190,7 +190,7 @@ $(OUT)/holtd: $(call modules,$(HOST_MODULES) daemon)
 $(OUT)/holt: $(call modules,$(CLIENT_MODULES) cli)
 	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS_cli)
 
-$(OUT)/holt-net: $(call modules,base egress net) $(addprefix $(OBJ)/kernel/,caps.o fds.o)
+$(OUT)/holt-net: $(call modules,base egress net) $(addprefix $(OBJ)/kernel/,caps.o fds.o route.o)
 	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -lm -lpthread
 
 # Both have nothing that a program could see but holt_*: its own names are its own.

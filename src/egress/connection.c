@@ -259,6 +259,7 @@ static void peek_ready(struct connection *connection)
         return;
     }
     in->len += (size_t)n;
+    connection->was_silent = false;
     if (connection_inspect(connection) > 0)
         connection_dial(connection);
 }
@@ -337,8 +338,7 @@ static struct connection *connection_new(struct guest *guest, int fd)
     return connection;
 }
 
-/* The name by which the sandbox most likely knows the address, for the log. */
-static void name_guess(struct connection *connection)
+void connection_guess_name(struct connection *connection)
 {
     const struct grant *grant = grant_find(connection->guest, &connection->destination);
 
@@ -357,7 +357,7 @@ static bool connection_decide_early(struct connection *connection)
 
     if (!guest_decide(connection->guest, &connection->destination, connection->port, &asked,
                       &verdict)) {
-        name_guess(connection);
+        connection_guess_name(connection);
         connection_deny(connection, &verdict);
         return true;
     }
@@ -366,7 +366,7 @@ static bool connection_decide_early(struct connection *connection)
     connection->is_decided = connection->is_raw = connection->is_allowed = true;
     connection->protocol = NET_TCP;
     (void)snprintf(connection->rule, sizeof(connection->rule), "%s", verdict.text);
-    name_guess(connection);
+    connection_guess_name(connection);
     connection_dial(connection);
     return true;
 }
@@ -430,7 +430,7 @@ static void silence_end(struct connection *connection)
     connection->is_allowed = true;
     connection->is_decided = connection->is_raw = len > 0;
     connection->cleared = len;
-    name_guess(connection);
+    connection_guess_name(connection);
     connection_dial(connection);
 }
 
@@ -452,7 +452,9 @@ void connection_tick(struct connection *connection)
         }
         return;
     }
-    if (connection->state == CONNECTION_PEEK && now_ms >= connection->began_ms + SILENCE_MS) {
+    if (connection->state == CONNECTION_PEEK && !connection->was_silent &&
+        now_ms >= connection->began_ms + SILENCE_MS) {
+        connection->was_silent = true; /* once for what is there: a sandbox can hold many of them */
         silence_end(connection);
         return;
     }
@@ -470,6 +472,7 @@ void connection_review(struct connection *connection)
     struct asked asked = connection_asked(connection);
     struct net_verdict verdict;
 
+    connection->was_silent = false;
     asked.granted_name = connection->granted_name;
     if (connection->state != CONNECTION_DIAL && connection->state != CONNECTION_RELAY)
         return;

@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -67,7 +68,7 @@ void control_send(struct egress *egress, json_t *message)
         egress->unsent.len -= sizeof(len);
 }
 
-void report_line(struct guest *guest, const struct egress_line *line)
+static void line_send(struct guest *guest, const struct egress_line *line)
 {
     char address[NET_PREFIX_TEXT_SIZE] = "";
 
@@ -81,6 +82,31 @@ void report_line(struct guest *guest, const struct egress_line *line)
                            json_text(line->rule), "end", line->end, "out",
                            (json_int_t)line->bytes_out, "in", (json_int_t)line->bytes_in, "ms",
                            (json_int_t)line->duration_ms));
+}
+
+/* holtd reads the lines of all sandboxes in one thread, which also starts and stops them. */
+void report_line(struct guest *guest, const struct egress_line *line)
+{
+    if (guest->lines < GUEST_LINES_PER_SECOND) {
+        guest->lines++;
+        line_send(guest, line);
+    } else {
+        guest->lines_dropped++;
+    }
+}
+
+void report_dropped(struct guest *guest)
+{
+    char text[NET_VERDICT_SIZE];
+
+    guest->lines = 0;
+    if (guest->lines_dropped == 0)
+        return;
+    (void)snprintf(text, sizeof(text), "%llu more lines in one second were dropped (built in)",
+                   (unsigned long long)guest->lines_dropped);
+    guest->lines_dropped = 0;
+    line_send(guest,
+              &(struct egress_line){ .protocol = "", .name = "", .rule = text, .end = "limit" });
 }
 
 void report_counters(struct egress *egress)
@@ -160,6 +186,7 @@ static int hello_handle(struct egress *egress, const json_t *message)
     bounds = json_object_get(config, "bounds");
     bound_read(bounds, "connections", &egress->bounds.connections);
     bound_read(bounds, "connectsPerSecond", &egress->bounds.connects_per_second);
+    bound_read(bounds, "queriesPerSecond", &egress->bounds.queries_per_second);
     bound_read(bounds, "idleSeconds", &egress->bounds.idle_seconds);
     bound_read(bounds, "totalSeconds", &egress->bounds.total_seconds);
     egress->bounds.bytes_out = (uint64_t)json_integer_value(json_object_get(bounds, "bytesOut"));

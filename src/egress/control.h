@@ -5,9 +5,8 @@
  * has "do"; those about a sandbox have "machine", the number by which holtd knows it.
  *
  * From holtd:
- * - {"do":"hello","config":{"resolvers":["10.0.0.2"],"addresses":["192.168.1.4"],"hasIpv6":true}}:
- *   first, and again when one of them has changed: the name servers to ask, the addresses of the
- *   host, and whether it has an IPv6 route
+ * - {"do":"hello","config":{"resolvers":["10.0.0.2"],"hasIpv6":true}}: first, and again when one of
+ *   them has changed: the name servers to ask, and whether the host has an IPv6 route
  * - {"do":"add","machine":7,"id":"sb-...","owner":"alice","policy":{...}} with two descriptors: the
  *   TCP listener and the UDP socket of the resolver
  * - {"do":"set","machine":7,"policy":{...}}: answered by "done" once forbidden connections are cut

@@ -64,7 +64,7 @@ bool guest_decide(struct guest *guest, const struct net_address *address, uint16
 {
     const struct net_request request = {
         .address = *address,
-        .is_own_address = address_is_own(address),
+        .is_own_address = address_is_own(guest->egress, address),
         .port = port,
         .protocol = asked->protocol,
         .method = asked->method,

@@ -16,6 +16,8 @@ enum {
     RESOLVERS_MAX = 8,
     GUEST_CONNECTIONS_MAX = 2500, /* defaults of the bounds, which hello may change */
     GUEST_CONNECTS_PER_SECOND = 500,
+    GUEST_QUERIES_PER_SECOND = 1000,
+    GUEST_LINES_PER_SECOND = 500, /* of the log */
     IDLE_SECONDS = 3600,
     TOTAL_SECONDS = 24 * 3600,
     GRANT_CHAINS = 64,
@@ -63,6 +65,7 @@ struct egress_counters {
 struct egress_bounds {
     uint32_t connections;
     uint32_t connects_per_second;
+    uint32_t queries_per_second;
     uint32_t idle_seconds;
     uint32_t total_seconds;
     uint64_t bytes_out; /* of one sandbox; 0: no limit */
@@ -93,10 +96,15 @@ struct guest {
     struct egress_owner *owner;
     struct net_policy policy;
     enum net_mode mode;
-    bool inspects; /* the first bytes of connections are looked at */
+    bool inspects;     /* the first bytes of connections are looked at */
+    bool denies_bytes; /* a rule denies names or requests, which only bytes tell */
     struct watch listener, resolver;
     bool is_waiting; /* the listener, for the next tick */
     uint32_t tokens; /* connects that it may still make in this second */
+    bool is_resolver_waiting;
+    uint32_t query_tokens; /* queries that it may still send in this second */
+    uint32_t lines;        /* of the log, in this second */
+    uint64_t lines_dropped;
     struct connection *connections;
     unsigned connection_count;
     unsigned query_count;
@@ -145,12 +153,14 @@ struct connection {
     char method[HTTP_METHOD_MAX + 1]; /* of the last request that was allowed */
     char *path;                       /* of it; NULL: none yet */
     char rule[NET_VERDICT_SIZE];
-    bool is_decided; /* the first bytes were seen and allowed */
-    bool is_allowed; /* for the log */
-    bool is_raw;     /* nothing more is looked at */
-    bool awaits_upgrade;
-    bool has_request; /* an HTTP request was passed */
-    struct buf in;    /* bytes from the client; the first `cleared` may be sent */
+    bool is_decided;       /* the first bytes were seen and allowed */
+    bool is_allowed;       /* for the log */
+    bool is_raw;           /* nothing more is looked at */
+    bool awaits_upgrade;   /* the server's reply decides whether more is looked at */
+    unsigned upgrade_seen; /* bytes of that reply that were looked at */
+    bool has_request;      /* an HTTP request was passed */
+    bool was_silent;       /* in CONNECTION_PEEK: decided by what has come so far */
+    struct buf in;         /* bytes from the client; the first `cleared` may be sent */
     size_t cleared;
     struct http_stream http;
     struct flow up, down;
@@ -167,6 +177,7 @@ struct query;
 
 struct egress {
     int epoll_fd;
+    int route_fd; /* asks the kernel for routes */
     struct watch control;
     struct buf unsent; /* u32 length and text of messages that did not fit */
     struct guest *guests;
@@ -255,11 +266,13 @@ void grants_free(struct guest *guest);
 size_t grants_of_name(const struct guest *guest, const char *name, struct net_address *list,
                       size_t count, size_t max);
 
-/* Returns whether an allow rule names a range with this address. */
-bool policy_has_range(const struct net_policy *policy, const struct net_address *address);
+/* Returns whether an allow rule names a range with this address, which is not public, that is not
+ * wider than the special range of the address. */
+bool policy_names_special(const struct net_policy *policy, const struct net_address *address);
 
-/* Returns whether the address is one of this host. */
-bool address_is_own(const struct net_address *address);
+/* Returns whether the address is one of this host. The kernel is asked each time, so the answer is
+ * never out of date. */
+bool address_is_own(const struct egress *egress, const struct net_address *address);
 void address_to_socket(const struct net_address *address, uint16_t port,
                        struct sockaddr_storage *ret, socklen_t *ret_len);
 void address_to_text(const struct net_address *address, char ret[NET_PREFIX_TEXT_SIZE]);
@@ -294,6 +307,9 @@ void connection_tick(struct connection *connection);
 /* Cuts the connection if the policy does not allow it any more. */
 void connection_review(struct connection *connection);
 
+/* Takes the name by which the sandbox most likely knows the address, for the log. */
+void connection_guess_name(struct connection *connection);
+
 /* Goes on once the client has sent something. */
 void connection_dial(struct connection *connection);
 
@@ -313,6 +329,9 @@ void relay_pump(struct connection *connection);
 
 void resolver_ready(struct watch *watch, uint32_t events);
 void resolver_tcp_ready(struct connection *connection);
+
+/* Reads queries again, when the sandbox may send more. */
+void resolver_resume(struct guest *guest);
 void resolver_granted(struct egress *egress, uint64_t ticket, bool is_ok);
 void resolver_tick(struct egress *egress);
 void resolver_forget_guest(struct guest *guest);
@@ -333,6 +352,9 @@ struct egress_line {
     uint64_t bytes_out, bytes_in, duration_ms;
 };
 void report_line(struct guest *guest, const struct egress_line *line);
+
+/* Says how many lines were dropped because there were too many in a second. */
+void report_dropped(struct guest *guest);
 void report_counters(struct egress *egress);
 
 /* Reports the sandboxes that were active since the last call. */

@@ -11,6 +11,7 @@
 #include "base/xalloc.h"
 #include "egress/control.h"
 #include "egress/egress_internal.h"
+#include "kernel/route.h"
 
 enum {
     GRANT_SECONDS_MIN = 60, /* clients keep an address longer than its TTL */
@@ -94,6 +95,7 @@ struct grant *grant_add(struct guest *guest, const struct net_address *address, 
 
 struct range_search {
     const struct net_address *address;
+    unsigned bits; /* that the range has at least */
     bool is_found;
 };
 
@@ -101,20 +103,27 @@ static void range_look(void *data, const struct net_prefix *range)
 {
     struct range_search *search = data;
 
-    search->is_found = search->is_found || net_prefix_has(range, search->address);
+    search->is_found =
+        search->is_found || (range->bits >= search->bits && net_prefix_has(range, search->address));
 }
 
-bool policy_has_range(const struct net_policy *policy, const struct net_address *address)
+static bool policy_has_range(const struct net_policy *policy, const struct net_address *address,
+                             unsigned bits)
 {
-    struct range_search search = { .address = address };
+    struct range_search search = { .address = address, .bits = bits };
 
     net_policy_each_range(policy, range_look, &search);
     return search.is_found;
 }
 
+bool policy_names_special(const struct net_policy *policy, const struct net_address *address)
+{
+    return policy_has_range(policy, address, net_address_special_bits(address));
+}
+
 bool grant_needs_route(const struct guest *guest, const struct net_address *address)
 {
-    return guest->mode == NET_ALLOW && !policy_has_range(&guest->policy, address);
+    return guest->mode == NET_ALLOW && !policy_has_range(&guest->policy, address, 0);
 }
 
 static void addresses_send(struct guest *guest, const char *what, json_t **addresses)
@@ -264,22 +273,13 @@ void address_to_text(const struct net_address *address, char ret[NET_PREFIX_TEXT
     (void)inet_ntop(address->family, address->bytes, ret, NET_PREFIX_TEXT_SIZE);
 }
 
-/* The kernel takes an own address as the source of what is sent to it; connecting a datagram socket
- * sends nothing. So no list of addresses can be out of date. */
-bool address_is_own(const struct net_address *address)
+bool address_is_own(const struct egress *egress, const struct net_address *address)
 {
-    struct sockaddr_storage to, from = { .ss_family = AF_UNSPEC };
-    socklen_t len, from_len = sizeof(from);
-    struct net_address source;
-    cleanup_close int fd = socket(address->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct in6_addr v6 = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
 
-    address_to_socket(address, 9, &to, &len);
-    if (fd < 0)
-        return true;                                        /* fails closed */
-    if (connect(fd, (const struct sockaddr *)&to, len) < 0) /* may not be reachable at all */
-        return errno != ENETUNREACH && errno != EHOSTUNREACH;
-    if (getsockname(fd, (struct sockaddr *)&from, &from_len) < 0)
-        return true;
-    source = net_address_of((const struct sockaddr *)&from);
-    return net_address_equal(&source, address);
+    if (address->family == AF_INET)
+        memcpy(v6.s6_addr + 12, address->bytes, 4);
+    else
+        memcpy(v6.s6_addr, address->bytes, sizeof(v6.s6_addr));
+    return route_leads_here(egress->route_fd, &v6) != 0; /* also after an error: fails closed */
 }

@@ -51,6 +51,7 @@ struct guest *egress_guest_add(struct egress *egress, uint64_t number, const cha
     guest->owner = owner_take(egress, owner);
     guest->listener.fd = guest->resolver.fd = -EBADF;
     guest->tokens = egress->bounds.connects_per_second;
+    guest->query_tokens = egress->bounds.queries_per_second;
     guest->next = egress->guests;
     egress->guests = guest;
     return guest;
@@ -150,6 +151,19 @@ static bool policy_inspects(const struct net_policy *policy)
     return false;
 }
 
+static bool policy_denies_bytes(const struct net_policy *policy)
+{
+    for (size_t i = 0; i < policy->count; i++) {
+        const struct net_rules *deny = &policy->layers[i].deny;
+
+        for (size_t j = 0; j < deny->count; j++)
+            if (!deny->items[j].is_range || deny->items[j].scheme != NET_ANY_SCHEME ||
+                deny->items[j].method[0] || deny->items[j].path[0])
+                return true;
+    }
+    return false;
+}
+
 void egress_guest_set(struct guest *guest, struct net_policy *policy)
 {
     net_policy_done(&guest->policy);
@@ -157,6 +171,7 @@ void egress_guest_set(struct guest *guest, struct net_policy *policy)
     *policy = (struct net_policy){ .count = 0 };
     guest->mode = net_policy_mode(&guest->policy);
     guest->inspects = policy_inspects(&guest->policy);
+    guest->denies_bytes = policy_denies_bytes(&guest->policy);
     for (struct connection *each = guest->connections, *next; each; each = next) {
         next = each->next;
         connection_review(each);
@@ -200,7 +215,10 @@ static void guest_tick(struct guest *guest, bool is_second)
 {
     if (is_second) {
         guest->tokens = guest->egress->bounds.connects_per_second;
+        guest->query_tokens = guest->egress->bounds.queries_per_second;
+        report_dropped(guest);
         grants_expire(guest, false);
+        resolver_resume(guest);
     }
     if (guest->is_waiting && guest->tokens > 0) {
         guest->is_waiting = false;

@@ -48,6 +48,27 @@ static int connection_refuse(struct connection *connection, const char *reason)
     return -EACCES;
 }
 
+/* Refuses bytes in which no name can be read, unless a rule allows any bytes: "tcp://", a name with
+ * a port that is not of the web, a range. No rule that denies by what bytes say may exist then.
+ * Returns as connection_inspect does. */
+static int connection_pass_or_refuse(struct connection *connection, const char *reason)
+{
+    struct guest *guest = connection->guest;
+    const struct asked asked = { .protocol = NET_TCP };
+    struct net_verdict verdict;
+
+    if (guest->denies_bytes ||
+        !guest_decide(guest, &connection->destination, connection->port, &asked, &verdict))
+        return connection_refuse(connection, reason);
+    (void)snprintf(connection->rule, sizeof(connection->rule), "%s", verdict.text);
+    connection->protocol = NET_TCP;
+    connection->is_decided = connection->is_allowed = connection->is_raw = true;
+    connection->cleared = connection->in.len;
+    if (!connection->name[0])
+        connection_guess_name(connection);
+    return 1;
+}
+
 /* Notes what was allowed, for the time when the policy changes or the grant of the name ends. */
 static void connection_note(struct connection *connection, const struct asked *asked)
 {
@@ -79,7 +100,8 @@ static int connection_judge(struct connection *connection, struct asked *asked)
                        asked->name);
     if (!guest_decide(connection->guest, &connection->destination, connection->port, asked,
                       &verdict))
-        return connection_refuse(connection, verdict.text);
+        return asked->name ? connection_refuse(connection, verdict.text)
+                           : connection_pass_or_refuse(connection, verdict.text);
     connection_note(connection, asked);
     (void)snprintf(connection->rule, sizeof(connection->rule), "%s", verdict.text);
     connection->is_decided = connection->is_allowed = true;
@@ -96,11 +118,12 @@ static int tls_inspect(struct connection *connection)
     if (r == 0)
         return connection->in.len < HELLO_MAX
                    ? 0
-                   : connection_refuse(connection, "the ClientHello is too long (built in)");
+                   : connection_pass_or_refuse(connection,
+                                               "the ClientHello is too long (built in)");
     if (r < 0)
-        return connection_refuse(connection, "the ClientHello is malformed (built in)");
+        return connection_pass_or_refuse(connection, "the ClientHello is malformed (built in)");
     if (hello.is_encrypted && connection->guest->mode == NET_ALLOW)
-        return connection_refuse(connection, "the ClientHello is encrypted (built in)");
+        return connection_pass_or_refuse(connection, "the ClientHello is encrypted (built in)");
     asked.name = hello.name[0] ? hello.name : NULL;
     r = connection_judge(connection, &asked);
     if (r > 0) {
@@ -136,10 +159,11 @@ static int head_inspect(struct connection *connection)
     if (r == 0)
         return len < HTTP_HEAD_MAX
                    ? 0
-                   : connection_refuse(connection,
-                                       "the head of the request is too long (built in)");
+                   : connection_pass_or_refuse(connection,
+                                               "the head of the request is too long (built in)");
     if (r < 0 || head.path_len > PATH_MAX_SEEN)
-        return connection_refuse(connection, "the head of the request is malformed (built in)");
+        return connection_pass_or_refuse(connection,
+                                         "the head of the request is malformed (built in)");
     memcpy(path, head.path, head.path_len);
     path[head.path_len] = '\0';
     asked.method = head.method;
@@ -149,9 +173,11 @@ static int head_inspect(struct connection *connection)
         return connection_refuse(connection, head_problem(connection, &head));
     }
     r = connection_judge(connection, &asked);
-    if (r < 0)
+    if (r < 0 || connection->is_raw)
         return r;
-    connection->awaits_upgrade = head.is_upgrade;
+    /* Where the server has spoken before, it is too late to see its reply alone. */
+    connection->awaits_upgrade =
+        head.is_upgrade && connection->down.total == 0 && connection->down.len == 0;
     connection->has_request = true;
     connection->cleared += head.size;
     http_stream_begin(&connection->http, &head);
@@ -169,8 +195,8 @@ static int http_inspect(struct connection *connection)
                                       connection->in.len - connection->cleared);
 
             if (n < 0)
-                return connection_refuse(connection,
-                                         "the body of the request is malformed (built in)");
+                return connection_pass_or_refuse(connection,
+                                                 "the body of the request is malformed (built in)");
             connection->cleared += (size_t)n;
             continue;
         }

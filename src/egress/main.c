@@ -19,6 +19,7 @@
 #include "base/random.h"
 #include "egress/control.h"
 #include "egress/egress_internal.h"
+#include "kernel/route.h"
 
 enum {
     UNSENT_MAX = 4 * 1024 * 1024,
@@ -49,6 +50,7 @@ int main(void)
     static struct egress egress = {
         .bounds = { .connections = GUEST_CONNECTIONS_MAX,
                     .connects_per_second = GUEST_CONNECTS_PER_SECOND,
+                    .queries_per_second = GUEST_QUERIES_PER_SECOND,
                     .idle_seconds = IDLE_SECONDS,
                     .total_seconds = TOTAL_SECONDS },
         .unsent = BUF_INIT(UNSENT_MAX),
@@ -65,10 +67,11 @@ int main(void)
     egress.connection_max = connections_max();
     egress.control = (struct watch){ .fd = CONTROL_FD, .ready = control_ready };
     egress.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    egress.route_fd = route_open(); /* the filter allows no socket of this kind */
     (void)random_u64(); /* this and the next two before the filter: they may open files */
     json_object_seed(0);
     (void)strerror(ECONNREFUSED);
-    if (egress.epoll_fd < 0)
+    if (egress.epoll_fd < 0 || egress.route_fd < 0)
         return 1;
     r = confine();
     if (r < 0) {

@@ -162,18 +162,29 @@ static int up_buffered(struct connection *connection)
     return 0;
 }
 
-/* Whether the server changes to another protocol, after which nothing can be looked at. */
-static void upgrade_look(struct connection *connection)
+/* Passes the first bytes of the server's reply on and finds out whether it changes to another
+ * protocol, after which nothing can be looked at. They may come one by one. Returns 0 or -errno. */
+static int upgrade_look(struct connection *connection)
 {
     char start[sizeof(upgraded) - 1];
-    ssize_t n = recv(connection->server.watch.fd, start, sizeof(start), MSG_PEEK | MSG_DONTWAIT);
+    size_t left = sizeof(start) - connection->upgrade_seen;
+    ssize_t n = recv(connection->server.watch.fd, start, left, MSG_DONTWAIT);
 
-    if (n < (ssize_t)sizeof(start) && n != 0)
-        return;
+    if (n < 0)
+        return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+    /* The client has got nothing before, so these few bytes always fit. */
+    if (n > 0 && send(connection->client.watch.fd, start, (size_t)n, MSG_NOSIGNAL) != n)
+        return -EPIPE;
+    connection->down.total += (uint64_t)n;
+    connection->awaits_upgrade =
+        n > 0 && memcmp(start, upgraded + connection->upgrade_seen, (size_t)n) == 0;
+    connection->upgrade_seen += (unsigned)n;
+    if (!connection->awaits_upgrade || connection->upgrade_seen < sizeof(start))
+        return 0;
     connection->awaits_upgrade = false;
-    connection->is_raw = n > 0 && memcmp(start, upgraded, sizeof(start)) == 0;
-    if (connection->is_raw)
-        connection->cleared = connection->in.len;
+    connection->is_raw = true;
+    connection->cleared = connection->in.len;
+    return 0;
 }
 
 static int up_pump(struct connection *connection)
@@ -238,14 +249,13 @@ static bool bytes_note(struct connection *connection, uint64_t up_before, uint64
 void relay_pump(struct connection *connection)
 {
     uint64_t up_before = connection->up.total, down_before = connection->down.total;
-    int r;
+    int r = connection->awaits_upgrade ? upgrade_look(connection) : 0;
 
-    if (connection->awaits_upgrade)
-        upgrade_look(connection);
-    r = up_pump(connection);
+    if (r == 0)
+        r = up_pump(connection);
     if (connection->is_dead)
         return;
-    if (r == 0)
+    if (r == 0 && !connection->awaits_upgrade)
         r = down_pump(connection);
     if (!bytes_note(connection, up_before, down_before)) {
         connection->guest->egress->counters.limited++;

@@ -60,8 +60,8 @@ static bool tcp_has_message(const struct buf *in)
 
 static void tcp_watch(struct connection *connection)
 {
-    bool reads = !connection->client.is_eof && connection->dns_pending < TCP_QUERIES_MAX &&
-                 connection->out.len < DNS_MESSAGE_MAX;
+    bool reads = !connection->client.is_eof && connection->guest->query_tokens > 0 &&
+                 connection->dns_pending < TCP_QUERIES_MAX && connection->out.len < DNS_MESSAGE_MAX;
 
     watch_set(connection->guest->egress, &connection->client.watch,
               (reads ? EPOLLIN : 0U) | (connection->out.len > 0 ? EPOLLOUT : 0U));
@@ -211,11 +211,11 @@ static bool address_may_be_given(struct guest *guest, const struct net_address *
                                  const char **ret_reason)
 {
     if (net_address_class(address, ret_reason) == NET_PUBLIC) {
-        if (!address_is_own(address))
+        if (!address_is_own(guest->egress, address))
             return true;
         *ret_reason = "address of this host";
     }
-    return policy_has_range(&guest->policy, address);
+    return policy_names_special(&guest->policy, address);
 }
 
 /* Removes addresses that the sandbox must not get. Returns whether any was removed. */
@@ -450,6 +450,7 @@ static void query_handle(const struct asker *asker, const void *data, size_t len
     struct dns_query question;
     int r = dns_query_parse(data, len, &question);
 
+    guest->query_tokens -= guest->query_tokens > 0;
     if (r == -EBADMSG)
         return;
     guest->egress->counters.queries++;
@@ -480,9 +481,15 @@ void resolver_ready(struct watch *watch, uint32_t events)
     for (int i = 0; i < DATAGRAMS_PER_TURN; i++) {
         struct asker asker = { .guest = guest, .address_len = sizeof(asker.address) };
         uint8_t data[DNS_UDP_MAX];
-        ssize_t n = recvfrom(watch->fd, data, sizeof(data), MSG_DONTWAIT,
-                             (struct sockaddr *)&asker.address, &asker.address_len);
+        ssize_t n;
 
+        if (guest->query_tokens == 0) { /* clients wait, and ask again when that takes long */
+            watch_set(guest->egress, watch, 0);
+            guest->is_resolver_waiting = true;
+            return;
+        }
+        n = recvfrom(watch->fd, data, sizeof(data), MSG_DONTWAIT, (struct sockaddr *)&asker.address,
+                     &asker.address_len);
         if (n < 0)
             return;
         query_handle(&asker, data, (size_t)n);
@@ -495,7 +502,7 @@ static void tcp_handle(struct connection *connection)
     const struct asker asker = { .guest = connection->guest, .connection = connection };
     struct buf *in = &connection->in;
 
-    while (!connection->is_dead && tcp_has_message(in) &&
+    while (!connection->is_dead && tcp_has_message(in) && connection->guest->query_tokens > 0 &&
            connection->dns_pending < TCP_QUERIES_MAX && connection->out.len < DNS_MESSAGE_MAX) {
         size_t len = (size_t)(uint8_t)in->data[0] << 8 | (uint8_t)in->data[1];
 
@@ -551,6 +558,19 @@ void resolver_tcp_ready(struct connection *connection)
         connection->deadline_ms = connection->guest->egress->now_ms + TCP_IDLE_MS;
     }
     tcp_advance(connection);
+}
+
+void resolver_resume(struct guest *guest)
+{
+    if (guest->is_resolver_waiting) {
+        guest->is_resolver_waiting = false;
+        watch_set(guest->egress, &guest->resolver, EPOLLIN);
+    }
+    for (struct connection *each = guest->connections, *next; each; each = next) {
+        next = each->next;
+        if (each->state == CONNECTION_DNS)
+            tcp_advance(each);
+    }
 }
 
 static struct query *query_find_due(const struct egress *egress)

@@ -208,6 +208,51 @@ int route_flush(int fd)
     return r;
 }
 
+/* Reads the answer to the request with a number; older ones are dropped. */
+static int lookup_read(int fd, uint32_t number)
+{
+    _Alignas(struct nlmsghdr) char reply[1024];
+    struct nlmsghdr *header = (void *)reply;
+
+    for (;;) {
+        ssize_t n = recv(fd, reply, sizeof(reply), MSG_DONTWAIT); /* it is there already */
+
+        if (n < 0)
+            return -errno;
+        if ((size_t)n < NLMSG_LENGTH(sizeof(struct rtmsg)))
+            return -EPROTO;
+        if (header->nlmsg_seq != number)
+            continue;
+        if (header->nlmsg_type == NLMSG_ERROR)
+            return ((const struct nlmsgerr *)NLMSG_DATA(header))->error;
+        return ((const struct rtmsg *)NLMSG_DATA(header))->rtm_type;
+    }
+}
+
+int route_leads_here(int fd, const struct in6_addr *address)
+{
+    static _Thread_local uint32_t last_number;
+    bool is_v4 = route_is_ipv4(address);
+    struct request request = {
+        .header = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct rtmsg)),
+                    .nlmsg_type = RTM_GETROUTE,
+                    .nlmsg_flags = NLM_F_REQUEST,
+                    .nlmsg_seq = ++last_number },
+        .route = { .rtm_family = is_v4 ? AF_INET : AF_INET6, .rtm_dst_len = is_v4 ? 32 : 128 },
+    };
+    int r;
+
+    attribute_add(&request, RTA_DST, address->s6_addr + (is_v4 ? 12 : 0), is_v4 ? 4 : 16);
+    if (send(fd, &request, request.header.nlmsg_len, MSG_NOSIGNAL) < 0)
+        return -errno;
+    r = lookup_read(fd, request.header.nlmsg_seq);
+    if (r == -ENETUNREACH || r == -EHOSTUNREACH || r == -EACCES)
+        return 0;
+    if (r < 0)
+        return r;
+    return r != RTN_UNICAST && r != RTN_UNREACHABLE && r != RTN_PROHIBIT && r != RTN_BLACKHOLE;
+}
+
 bool route_has_ipv6(void)
 {
     cleanup_close int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -28,6 +28,11 @@ int route_remove(int fd, enum route_kind kind, const struct route_range *range);
 /* Removes all routes that route_add has added. Returns 0 or -errno. */
 int route_flush(int fd);
 
+/* Returns 1 if packets to an address, v4-mapped for IPv4, stay on this host (its own addresses,
+ * also secondary ones, and ranges that were made local) or go to many hosts; 0 if they leave it or
+ * have no route; or -errno. Needs no privileges and asks the kernel each time. */
+int route_leads_here(int fd, const struct in6_addr *address);
+
 /* Returns whether this namespace has a route to an IPv6 address of the internet. */
 bool route_has_ipv6(void);
 

@@ -114,6 +114,34 @@ static void bytes_pass_without_a_pipe(void)
     free(got);
 }
 
+/* The first bytes of the reply may come one by one, and the sandbox gets each at once. */
+static void an_upgrade_is_seen_in_pieces(void)
+{
+    static const char *const replies[] = { "HTTP/1.1 101 S\r\n", "HTTP/1.1 200 O\r\n" };
+
+    for (size_t i = 0; i < 2; i++) {
+        struct connection connection = { .guest = guest_make(1, "owner"), .awaits_upgrade = true };
+        int client = side_make(&connection.client), server = side_make(&connection.server);
+
+        connection.state = CONNECTION_RELAY;
+        connection.in = (struct buf)BUF_INIT(64 * 1024);
+        for (const char *c = replies[i]; *c; c++) {
+            char got = 0;
+
+            CHECK(send(server, c, 1, MSG_NOSIGNAL) == 1);
+            relay_pump(&connection);
+            CHECK(recv(client, &got, 1, 0) == 1 && got == *c);
+        }
+        CHECK(connection.is_raw == (i == 0) && !connection.awaits_upgrade);
+        CHECK(connection.down.total == strlen(replies[i]));
+        watch_close(&egress, &connection.client.watch);
+        watch_close(&egress, &connection.server.watch);
+        (void)close(client);
+        (void)close(server);
+        buf_done(&connection.in);
+    }
+}
+
 int main(void)
 {
     struct rlimit limit;
@@ -125,5 +153,6 @@ int main(void)
     CHECK(egress.epoll_fd >= 0);
     RUN(no_owner_gets_all_pipes);
     RUN(bytes_pass_without_a_pipe);
+    RUN(an_upgrade_is_seen_in_pieces);
     return 0;
 }
