@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/name.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static bool is_digit(char c)
@@ -89,6 +88,7 @@ const char *net_pattern_normalize(const char *text, size_t len, char ret[NET_NAM
 {
     char name[NET_NAME_SIZE];
     const char *reason;
+    size_t name_len;
 
     if (len == 1 && text[0] == '*') {
         memcpy(ret, "*", 2);
@@ -99,9 +99,11 @@ const char *net_pattern_normalize(const char *text, size_t len, char ret[NET_NAM
     reason = net_name_normalize(text + 2, len - 2, name);
     if (reason)
         return reason;
-    if (strlen(name) + 2 > NET_NAME_MAX)
+    name_len = strlen(name);
+    if (name_len + 2 > NET_NAME_MAX)
         return "a name is longer than 253 bytes";
-    (void)snprintf(ret, NET_NAME_SIZE, "*.%s", name);
+    memcpy(ret, "*.", 2);
+    memcpy(ret + 2, name, name_len + 1);
     return NULL;
 }
 
