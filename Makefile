@@ -128,7 +128,7 @@ unit-tests: all $(UNIT_TESTS) $(REPLAYS)
 
 tests: unit-tests $(KERNEL_TESTS)
 
-soak: ## the long form of some tests: ten thousand sandboxes, 500 random programs, 10 GiB of output, 5,000 idle sandboxes, 200 power cuts, half an hour of mixed work
+soak: ## the long form of some tests: ten thousand sandboxes, 500 random programs, 10 GiB of output, 5,000 idle sandboxes, 200 power cuts, half an hour of mixed work, 100,000 connections
 	@tools/setup test
 	@$(MAKE) --no-print-directory all $(filter %/soak_test %/property_test,$(KERNEL_TESTS))
 	SOAK_ROUNDS=10000 $(filter %/soak_test,$(KERNEL_TESTS))
@@ -138,6 +138,7 @@ soak: ## the long form of some tests: ten thousand sandboxes, 500 random program
 	IDLE_SANDBOXES=5000 unshare --mount --propagation private tests/system/host/idle_test
 	POWER_CUTS=200 unshare --mount --propagation private tests/system/host/power_test
 	MIXED_SECONDS=1800 unshare --mount --propagation private tests/system/host/mixed_test
+	NET_CONNECTIONS=100000 tests/system/net/egress_test
 
 fuzzers: $(FUZZERS) ## build the libFuzzer targets (BUILD=fuzz)
 

@@ -171,12 +171,18 @@ def dot_in_label():
 
 @attempt
 def idn_look_alike():
-    return leaked(dns("", raw=b"\x08ex\xd0\xb0mple\x03com\0"))
+    """A Cyrillic letter, as bytes and as the name that browsers make of it."""
+    return (leaked(dns("", raw=b"\x08ex\xd0\xb0mple\x03com\0")) or leaked(dns("xn--exmple-4nf.com"))
+            or tls(hello("xn--exmple-4nf.com")) or http(b"GET / HTTP/1.1\r\nHost: xn--exmple-4nf.com\r\n\r\n"))
 
 
 @attempt
 def trailing_dots():
-    return leaked(dns("", raw=b"\x05other\x04test\0"))
+    for name in ("other.test.", "other.test..", "example.com..", ".example.com", "example.com.other.test."):
+        got = tls(hello(name)) or http(f"GET / HTTP/1.1\r\nHost: {name}\r\n\r\n".encode())
+        if got:
+            return f"{name}: {got!r}"
+    return None
 
 
 @attempt
@@ -193,18 +199,33 @@ def dns_over_tcp():
 
 
 @attempt
-def https_record_hints():
-    return leaked(dns("example.com", 65))
+def https_and_svcb_hints():
+    """The records have an address of other.test as a hint, which must not become reachable."""
+    for kind in (64, 65):
+        got = leaked(dns("example.com", kind)) or leaked(dns("x.wild.test", kind))
+        if got:
+            return got
+    return refused_with(errno.EACCES, OTHER, 443)
 
 
 @attempt
 def doh():
-    return refused_with(errno.EACCES, "1.1.1.1", 443)
+    return (refused_with(errno.EACCES, "1.1.1.1", 443) or leaked(dns("doh.test")) or tls(hello("doh.test"))
+            or http(b"POST /dns-query HTTP/1.1\r\nHost: doh.test\r\nContent-Length: 0\r\n\r\n"))
 
 
 @attempt
 def dot():
-    return refused_with(errno.EACCES, "1.1.1.1", 853)
+    """By address, and on an allowed host whose rule does not have the port."""
+    got = refused_with(errno.EACCES, "1.1.1.1", 853)
+    if got:
+        return got
+    try:
+        sock = connect(resolve(), 853)
+        sock.sendall(hello("example.com"))
+        return sock.recv(100) or None
+    except OSError:
+        return None
 
 
 @attempt
@@ -219,10 +240,29 @@ def other_name_server():
 
 @attempt
 def rebinding_private():
-    for name in ("p.wild.test", "private.test", "metadata.test", "loop.test", "mapped.test", "host.test"):
-        if name != "p.wild.test" and leaked(dns(name)):
-            return name
+    """Names that a rule allows, with addresses that are not public."""
+    for name in ("private", "metadata", "loop", "host", "mapped"):
+        for kind in (1, 28):
+            if leaked(dns(name + ".wild.test", kind)):
+                return f"{name} {kind}"
+    if answers_of(dns("y.wild.test")) != 1:
+        return "a public address was not given out"
+    if answers_of(dns("mixed.wild.test")) != 1:
+        return "not just the public address was given out"
+    for address in ("10.1.2.3", "169.254.169.254", "93.184.0.1"):
+        got = refused_with(errno.EACCES, address, 80)
+        if got:
+            return f"{address}: {got}"
     return None
+
+
+@attempt
+def rebinding_by_a_flip():
+    """The name first has a public address, with TTL 0, and then a private one."""
+    replies = [dns("flip.wild.test") for _ in range(3)]
+    if b"\x0a\1\2\3" in b"".join(replies[1:]) or any(answers_of(reply) for reply in replies[1:]):
+        return replies
+    return refused_with(errno.EACCES, "10.1.2.3", 80)
 
 
 # --- addresses -------------------------------------------------------------------------------------
@@ -258,7 +298,49 @@ def address_notations():
 
 @attempt
 def metadata_service():
-    return refused_with(errno.EACCES, "169.254.169.254", 80)
+    return (refused_with(errno.EACCES, "169.254.169.254", 80)
+            or refused_with(errno.EACCES, "fd00:ec2::254", 80, socket.AF_INET6))
+
+
+@attempt
+def link_local_v6():
+    for address in (("fe80::1", 80, 0, 1), ("fe80::1", 80, 0, 0)):
+        try:
+            socket.socket(socket.AF_INET6).connect(address)
+            return f"{address} connected"
+        except OSError:
+            pass
+    return None
+
+
+@attempt
+def other_name_over_v6():
+    address = socket.getaddrinfo("example.com", 443, socket.AF_INET6, socket.SOCK_STREAM)[0][4][0]
+    for port, data in ((443, hello("other.test")), (443, hello(None)),
+                       (80, b"GET / HTTP/1.0\r\nHost: other.test\r\n\r\n")):
+        sock = connect(address, port, socket.AF_INET6)
+        try:
+            sock.sendall(data)
+            got = sock.recv(100)
+            if got and b"403" not in got:
+                return got
+        except OSError:
+            pass
+    return None
+
+
+@attempt
+def udp_v6():
+    address = socket.getaddrinfo("example.com", 443, socket.AF_INET6, socket.SOCK_STREAM)[0][4][0]
+    sock = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+    sock.settimeout(TIMEOUT)
+    sock.connect((address, 443))
+    sock.send(b"quic")
+    try:
+        sock.recv(1)
+    except ConnectionRefusedError:
+        return None
+    return "answered"
 
 
 @attempt
@@ -450,7 +532,12 @@ def smuggled_by_two_lengths():
 
 @attempt
 def connect_method():
-    return http(b"CONNECT other.test:443 HTTP/1.1\r\nHost: example.com\r\n\r\n")
+    for line in (b"CONNECT other.test:443", b"CONNECT example.com:443", b"CONNECT example.com:80", b"connect other.test:443",
+                 b"CONNECT http://example.com/", b"CONNECT /", b"CONNECT *", b"CONNECT\tother.test:443"):
+        got = http(line + b" HTTP/1.1\r\nHost: example.com\r\n\r\n")
+        if got and (b"200 OK" in got):
+            return f"{line!r}: {got!r}"
+    return None
 
 
 @attempt

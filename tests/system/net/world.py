@@ -29,8 +29,16 @@ ADDRESSES = {
     "ssh.test": ["93.184.216.36"],
     "silent.test": ["93.184.216.37"],
     "cut.test": ["93.184.216.34"],
+    "doh.test": ["93.184.216.35"],
+    # Names that a rule for *.wild.test allows, with addresses that it must not lead to.
+    "private.wild.test": ["10.1.2.3", "fd00::1"],
+    "metadata.wild.test": ["169.254.169.254", "fd00:ec2::254"],
+    "loop.wild.test": ["127.0.0.1", "::1"],
+    "host.wild.test": ["93.184.0.1", "2606:2800:1::1"],
+    "mapped.wild.test": ["::ffff:10.1.2.3", "64:ff9b::10.1.2.3", "fe80::1"],
+    "mixed.wild.test": ["10.1.2.3", "93.184.216.34"],
 }
-TYPES = {"A": 1, "CNAME": 5, "TXT": 16, "AAAA": 28, "HTTPS": 65}
+TYPES = {"A": 1, "CNAME": 5, "TXT": 16, "AAAA": 28, "SVCB": 64, "HTTPS": 65}
 log_lock = threading.Lock()
 log_file = None
 flips = {}
@@ -47,11 +55,11 @@ def encode(name):
 
 
 def addresses_of(name):
-    if name == "flip.test":  # another address for each query, with TTL 0
+    if name in ("flip.test", "flip.wild.test"):  # another address for each query, with TTL 0
         flips[name] = flips.get(name, 0) + 1
         return ["93.184.216.34"] if flips[name] == 1 else ["10.1.2.3"]
     if name.endswith(".wild.test"):
-        return ["93.184.216.34"]
+        return ADDRESSES.get(name, ["93.184.216.34"])
     return ADDRESSES.get(name)
 
 
@@ -67,7 +75,7 @@ def answer(query):
     log("dns", name, kind)
     found = addresses_of(name)
     records = []
-    ttl = 0 if name == "flip.test" else 30
+    ttl = 0 if name.startswith("flip.") else 30
     if name == "alias.test":
         records.append((encode(name), 5, encode("example.com")))
         found, name = ADDRESSES["example.com"], "example.com"
@@ -78,7 +86,7 @@ def answer(query):
             records.append((encode(name), kind, packed))
     if kind == TYPES["TXT"] and found:
         records.append((encode(name), kind, b"\x05hello"))
-    if kind == TYPES["HTTPS"] and found:  # with a hint that leads elsewhere, and keys for ECH
+    if kind in (TYPES["HTTPS"], TYPES["SVCB"]) and found:  # with a hint that leads elsewhere, and keys for ECH
         hint = struct.pack(">HH", 4, 4) + socket.inet_aton("93.184.216.35")
         records.append((encode(name), kind, b"\0\1\0" + hint + struct.pack(">HH", 5, 3) + b"ech"))
     cut = 0x200 if name == "cut.test" else 0  # "there is more, over TCP"
