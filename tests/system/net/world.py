@@ -30,6 +30,8 @@ ADDRESSES = {
     "silent.test": ["93.184.216.37"],
     "cut.test": ["93.184.216.34"],
     "doh.test": ["93.184.216.35"],
+    "files.test": ["93.184.216.37"],
+    "four.test": ["93.184.216.34"],
     # Names that a rule for *.wild.test allows, with addresses that it must not lead to.
     "private.wild.test": ["10.1.2.3", "fd00::1"],
     "metadata.wild.test": ["169.254.169.254", "fd00:ec2::254"],
@@ -41,6 +43,7 @@ ADDRESSES = {
 TYPES = {"A": 1, "CNAME": 5, "TXT": 16, "AAAA": 28, "SVCB": 64, "HTTPS": 65}
 log_lock = threading.Lock()
 log_file = None
+files = "/nowhere"
 flips = {}
 
 
@@ -138,6 +141,15 @@ def serve(port, handle):
     threading.Thread(target=loop, daemon=True).start()
 
 
+def file_of(path):
+    """The file below DIRECTORY/files that a path names, for the registries of clients_test."""
+    full = os.path.realpath(os.path.join(files, path.split("?")[0].lstrip("/")))
+    for each in (full, os.path.join(full, "index.html")):
+        if each.startswith(files + "/") and os.path.isfile(each):
+            return each
+    return None
+
+
 def handle_http(client, scheme="http"):
     buffer = b""
     while True:
@@ -167,8 +179,17 @@ def handle_http(client, scheme="http"):
                     return
                 log("upgraded", len(data))
                 client.sendall(data)
-        path = lines[0].split(" ")[1]
-        if path.startswith("/redirect"):
+        method, path = lines[0].split(" ")[:2]
+        found = file_of(path)
+        if found:
+            with open(found, "rb") as file:
+                body = file.read()
+            kind = b"text/html" if found.endswith(".html") else b"application/octet-stream"
+            reply = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n" % (kind, len(body))
+            reply += body if method != "HEAD" else b""
+        elif fields.get("host", "").startswith("files.test"):
+            reply = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+        elif path.startswith("/redirect"):
             reply = b"HTTP/1.1 302 Found\r\nLocation: http://other.test/\r\nContent-Length: 0\r\n\r\n"
         else:
             size = int(path[6:]) if path.startswith("/size/") else 0
@@ -208,8 +229,9 @@ def handle_sink(client):
 
 
 def main():
-    global log_file
+    global log_file, files
     where = sys.argv[1]
+    files = os.path.realpath(os.path.join(where, "files"))
     log_file = open(os.path.join(where, "world.log"), "w")
     key, cert = os.path.join(where, "key.pem"), os.path.join(where, "cert.pem")
     names = ",".join(f"DNS:{name}" for name in [*ADDRESSES, "*.wild.test", "alias.test"])
