@@ -147,6 +147,27 @@ void net_policy_decide(const struct net_policy *policy, const struct net_request
     }
 }
 
+void net_policy_decide_proxy(const struct net_policy *policy, const struct net_request *request,
+                             struct net_verdict *ret)
+{
+    struct decision decision = { .request = *request };
+
+    verdict_set(ret, false, NET_FROM_CONFIG, "no network");
+    if (policy->count == 0 || !class_check(policy, &decision, ret))
+        return;
+    if (decision.class != NET_PUBLIC && !has_config_rule(policy, &decision, decision.bits)) {
+        verdict_set(ret, false, NET_FROM_CONFIG, "%s, which needs a rule in holt.conf",
+                    decision.reason);
+        return;
+    }
+    verdict_set(ret, true, NET_FROM_SANDBOX, "proxy (sandbox)");
+    for (size_t i = 0; i < policy->count; i++) {
+        if (policy->layers[i].source != NET_FROM_SANDBOX &&
+            !layer_decide(&policy->layers[i], &decision, ret))
+            return;
+    }
+}
+
 /* Whether a list denies all addresses of both families on all ports. */
 static bool denies_everything(const struct net_rules *deny)
 {

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "net/proxy.h"
 
 static const char *const mode_names[] = {
     [NET_NONE] = "none", [NET_OPEN] = "open", [NET_ALLOW] = "allow", [NET_ANY] = "any"
@@ -121,12 +122,27 @@ void net_layer_copy(const struct net_layer *layer, struct net_layer *ret)
     *ret = *layer;
     rules_copy(&layer->allow, &ret->allow);
     rules_copy(&layer->deny, &ret->deny);
+    ret->proxy = NULL;
+    net_layer_set_proxy(ret, layer->proxy);
+}
+
+void net_layer_set_proxy(struct net_layer *layer, const struct net_proxy *proxy)
+{
+    struct net_proxy *copy = NULL;
+
+    if (proxy) {
+        copy = xcalloc(1, sizeof(*copy));
+        *copy = *proxy;
+    }
+    free(layer->proxy);
+    layer->proxy = copy;
 }
 
 void net_layer_done(struct net_layer *layer)
 {
     free(layer->allow.items);
     free(layer->deny.items);
+    free(layer->proxy);
     *layer = (struct net_layer){ 0 };
 }
 
@@ -147,6 +163,11 @@ json_t *net_layer_to_json(const struct net_layer *layer)
 
     if (layer->allow_wins)
         (void)json_object_set_new(json, "allowWins", json_true());
+    if (layer->proxy) {
+        cleanup_free char *url = net_proxy_format(layer->proxy);
+
+        (void)json_object_set_new(json, "proxy", json_string(url));
+    }
     return json;
 }
 
@@ -178,9 +199,24 @@ static int rules_from_json(const json_t *json, const char *field, struct net_lay
     return r;
 }
 
+static int proxy_from_json(const json_t *json, struct net_layer *layer, struct err *err)
+{
+    const char *text = NULL;
+    struct net_proxy proxy;
+    int r = json_get_text(json, "proxy", &text, err);
+
+    if (r < 0 || !text)
+        return r;
+    r = net_proxy_parse(text, &proxy, err);
+    if (r == 0)
+        net_layer_set_proxy(layer, &proxy);
+    return r;
+}
+
 int net_layer_from_json(const json_t *json, struct net_layer *ret, struct err *err)
 {
-    static const char *const fields[] = { "from", "mode", "allow", "deny", "allowWins", NULL };
+    static const char *const fields[] = { "from",      "mode",  "allow", "deny",
+                                          "allowWins", "proxy", NULL };
     cleanup_with(net_layer_done) struct net_layer layer = { .source = NET_FROM_SANDBOX };
     const char *from = NULL, *mode = NULL;
     int r;
@@ -204,6 +240,8 @@ int net_layer_from_json(const json_t *json, struct net_layer *ret, struct err *e
         r = rules_from_json(json, "allow", &layer, err);
     if (r == 0)
         r = rules_from_json(json, "deny", &layer, err);
+    if (r == 0)
+        r = proxy_from_json(json, &layer, err);
     if (r < 0)
         return r;
     *ret = layer;
@@ -283,6 +321,16 @@ enum net_mode net_policy_mode(const struct net_policy *policy)
             mode = NET_ALLOW;
     }
     return mode;
+}
+
+const struct net_proxy *net_policy_proxy(const struct net_policy *policy)
+{
+    const struct net_proxy *proxy = NULL;
+
+    for (size_t i = 0; i < policy->count; i++)
+        if (policy->layers[i].proxy)
+            proxy = policy->layers[i].proxy;
+    return proxy;
 }
 
 void net_policy_each_range(const struct net_policy *policy, net_range_fn fn, void *data)

@@ -34,6 +34,8 @@ struct net_rules {
     size_t count;
 };
 
+struct net_proxy;
+
 struct net_layer {
     enum net_source source;
     enum net_mode mode;
@@ -41,6 +43,7 @@ struct net_layer {
     struct net_rules allow;
     struct net_rules deny;
     size_t bytes;
+    struct net_proxy *proxy; /* connections that are allowed go through it; NULL: none */
 };
 
 struct net_policy {
@@ -88,10 +91,14 @@ int net_layer_deny(struct net_layer *layer, const char *rule, struct err *err);
 /* Removes a rule, which is found by its one spelling; false if there is none. */
 bool net_layer_remove(struct net_layer *layer, const char *rule);
 
+/* Sets the proxy, which is copied; NULL removes it. */
+void net_layer_set_proxy(struct net_layer *layer, const struct net_proxy *proxy);
+
 void net_layer_copy(const struct net_layer *layer, struct net_layer *ret);
 void net_layer_done(struct net_layer *layer);
 
-/* Writes a layer as {"from","mode","allow":[],"deny":[],"allowWins"}, and reads it back. Reading
+/* Writes a layer as {"from","mode","allow":[],"deny":[],"allowWins","proxy"}, and reads it back.
+ * The proxy is there with its login, so the result is for the registry and holt-net only. Reading
  * fails with ERR_INVALID for anything it does not know. */
 json_t *net_layer_to_json(const struct net_layer *layer);
 int net_layer_from_json(const json_t *json, struct net_layer *ret, struct err *err);
@@ -112,6 +119,14 @@ enum net_mode net_policy_mode(const struct net_policy *policy);
  * valid. The verdict says which rule of which layer decided. */
 void net_policy_decide(const struct net_policy *policy, const struct net_request *request,
                        struct net_verdict *ret);
+
+/* Returns the proxy of the layer nearest to the sandbox that has one; NULL: none. */
+const struct net_proxy *net_policy_proxy(const struct net_policy *policy);
+
+/* Decides whether the proxy of a sandbox may be dialed at an address. The layers above the sandbox
+ * must allow it, and an address that is not public needs a rule for its range in holt.conf. */
+void net_policy_decide_proxy(const struct net_policy *policy, const struct net_request *request,
+                             struct net_verdict *ret);
 
 /* Decides whether a name may be resolved, before anything is sent. Returns verdict->is_allowed. */
 bool net_policy_allows_name(const struct net_policy *policy, const char *name,
