@@ -97,6 +97,7 @@ void connection_end(struct connection *connection, bool is_reset, const char *ho
     flow_done(guest, &connection->down);
     if (connection->dns_pending > 0)
         resolver_forget_connection(connection);
+    upstream_forget(connection);
     if (connection->grant)
         connection->grant->users--;
     connection->grant = NULL;
@@ -140,7 +141,8 @@ static void dial_failed(struct connection *connection)
     char how[64];
 
     connection->guest->egress->counters.failed_dials++;
-    (void)snprintf(how, sizeof(how), "dial: %s", strerror(connection->dial_errno));
+    (void)snprintf(how, sizeof(how), "%s: %s", connection->route.hop_count > 0 ? "proxy" : "dial",
+                   strerror(connection->dial_errno));
     connection_end(connection, true, how);
 }
 
@@ -181,6 +183,10 @@ static bool dial_next(struct connection *connection)
 
         if (!candidate_is_allowed(connection, address))
             continue;
+        if (upstream_choose(connection, address)) {
+            connection->destination = *address;
+            return upstream_dial(connection);
+        }
         fd = socket(address->family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (fd < 0) {
             connection->dial_errno = errno;
@@ -204,6 +210,12 @@ static bool dial_next(struct connection *connection)
     return false;
 }
 
+void connection_dial_next(struct connection *connection)
+{
+    if (!dial_next(connection))
+        dial_failed(connection);
+}
+
 void connection_dial(struct connection *connection)
 {
     struct guest *guest = connection->guest;
@@ -219,25 +231,32 @@ void connection_dial(struct connection *connection)
     connection->dial_errno = EACCES;
     state_set(connection, CONNECTION_DIAL);
     watch_set(guest->egress, &connection->client.watch, EPOLLRDHUP);
-    if (!dial_next(connection))
-        dial_failed(connection);
+    connection_dial_next(connection);
+}
+
+void connection_relay(struct connection *connection)
+{
+    state_set(connection, CONNECTION_RELAY);
+    connection->deadline_ms = 0;
+    relay_start(connection);
 }
 
 static void dial_ready(struct connection *connection)
 {
+    bool is_proxied = connection->route.hop_count > 0;
     int error = 0;
     socklen_t len = sizeof(error);
 
-    (void)getsockopt(connection->server.watch.fd, SOL_SOCKET, SO_ERROR, &error, &len);
-    if (error == 0) {
-        state_set(connection, CONNECTION_RELAY);
-        connection->deadline_ms = 0;
-        relay_start(connection);
+    if (connection->route.talk) {
+        upstream_ready(connection);
         return;
     }
+    (void)getsockopt(connection->server.watch.fd, SOL_SOCKET, SO_ERROR, &error, &len);
     connection->dial_errno = error;
-    if (!dial_next(connection))
-        dial_failed(connection);
+    if (error == 0)
+        is_proxied ? upstream_ready(connection) : connection_relay(connection);
+    else
+        is_proxied ? upstream_refused(connection) : connection_dial_next(connection);
 }
 
 /* --- the client's first bytes --- */
@@ -440,10 +459,11 @@ void connection_tick(struct connection *connection)
     uint64_t now_ms = egress->now_ms;
 
     if (connection->deadline_ms > 0 && now_ms >= connection->deadline_ms) {
-        if (connection->state == CONNECTION_DIAL) {
+        if (connection->state == CONNECTION_DIAL && connection->route.hop_count > 0) {
+            upstream_late(connection);
+        } else if (connection->state == CONNECTION_DIAL) {
             connection->dial_errno = ETIMEDOUT;
-            if (!dial_next(connection))
-                dial_failed(connection);
+            connection_dial_next(connection);
         } else {
             connection_end(connection, connection->state != CONNECTION_FAREWELL,
                            connection->state == CONNECTION_DNS        ? NULL

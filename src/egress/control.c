@@ -147,13 +147,14 @@ static void done_send(struct egress *egress, uint64_t number)
 
 /* --- receiving --- */
 
-static void resolver_add(struct egress *egress, const char *text)
+/* Adds a name server to a list. */
+static void server_add(const char *text, struct sockaddr_storage *list, size_t *count, size_t max)
 {
-    struct sockaddr_storage *slot = &egress->resolvers[egress->resolver_count];
+    struct sockaddr_storage *slot = &list[*count];
     struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(DNS_PORT) };
     struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(DNS_PORT) };
 
-    if (egress->resolver_count == RESOLVERS_MAX)
+    if (!text || *count == max)
         return;
     memset(slot, 0, sizeof(*slot));
     if (inet_pton(AF_INET, text, &in.sin_addr) == 1)
@@ -162,7 +163,64 @@ static void resolver_add(struct egress *egress, const char *text)
         memcpy(slot, &in6, sizeof(in6));
     else
         return;
-    egress->resolver_count++;
+    (*count)++;
+}
+
+static void servers_read(const json_t *list, struct sockaddr_storage *ret, size_t *ret_count,
+                         size_t max)
+{
+    *ret_count = 0;
+    for (size_t i = 0; i < json_array_size(list); i++)
+        server_add(json_string_value(json_array_get(list, i)), ret, ret_count, max);
+}
+
+static int zones_read(struct egress *egress, const json_t *zones)
+{
+    egress->zone_count = 0;
+    for (size_t i = 0; i < json_array_size(zones); i++) {
+        const json_t *item = json_array_get(zones, i);
+        struct zone *zone = &egress->zones[egress->zone_count];
+        const char *name = json_string_value(json_object_get(item, "name"));
+
+        if (!name || egress->zone_count == ZONES_MAX ||
+            net_name_normalize(name, strlen(name), zone->name))
+            return -EPROTO;
+        servers_read(json_object_get(item, "servers"), zone->servers, &zone->server_count,
+                     ZONE_SERVERS_MAX);
+        egress->zone_count++;
+    }
+    return 0;
+}
+
+/* The proxy of the host and what is dialed without it. Connections that would go another way now
+ * are cut. */
+static int upstream_read(struct egress *egress, const json_t *config)
+{
+    const char *text = json_string_value(json_object_get(config, "proxy"));
+    cleanup_with(net_layer_done) struct net_layer direct = { 0 };
+    const json_t *list = json_object_get(config, "direct");
+    struct net_proxy proxy;
+    struct err err = { 0 };
+
+    if (text && net_proxy_parse(text, &proxy, &err) < 0)
+        return -EPROTO;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *rule = json_string_value(json_array_get(list, i));
+
+        if (!rule || net_layer_deny(&direct, rule, &err) < 0)
+            return -EPROTO;
+    }
+    free(egress->direct.items);
+    egress->direct = direct.deny;
+    direct.deny = (struct net_rules){ .items = NULL };
+    (void)upstream_set(egress, &egress->upstream, text ? &proxy : NULL);
+    for (struct guest *guest = egress->guests; guest; guest = guest->next) {
+        for (struct connection *each = guest->connections, *next; each; each = next) {
+            next = each->next;
+            upstream_review(each);
+        }
+    }
+    return 0;
 }
 
 static void bound_read(const json_t *bounds, const char *name, uint32_t *ret)
@@ -175,13 +233,13 @@ static void bound_read(const json_t *bounds, const char *name, uint32_t *ret)
 
 static int hello_handle(struct egress *egress, const json_t *message)
 {
-    const json_t *config = json_object_get(message, "config"), *bounds, *each;
-    size_t i;
+    const json_t *config = json_object_get(message, "config"), *bounds;
 
-    egress->resolver_count = 0;
-    json_array_foreach(json_object_get(config, "resolvers"), i, each) {
-        resolver_add(egress, json_string_value(each));
-    }
+    servers_read(json_object_get(config, "resolvers"), egress->resolvers, &egress->resolver_count,
+                 RESOLVERS_MAX);
+    if (zones_read(egress, json_object_get(config, "zones")) < 0 ||
+        upstream_read(egress, config) < 0)
+        return -EPROTO;
     egress->has_ipv6 = json_is_true(json_object_get(config, "hasIpv6"));
     bounds = json_object_get(config, "bounds");
     bound_read(bounds, "connections", &egress->bounds.connections);

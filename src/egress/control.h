@@ -6,7 +6,9 @@
  *
  * From holtd:
  * - {"do":"hello","config":{"resolvers":["10.0.0.2"],"hasIpv6":true}}: first, and again when one of
- *   them has changed: the name servers to ask, and whether the host has an IPv6 route
+ *   them has changed: the name servers to ask, and whether the host has an IPv6 route. Optional in
+ *   config: "zones":[{"name":"corp.example","servers":["10.0.0.53"]}], the URL of the host's
+ *   "proxy" with its login, and "direct", rules for what is dialed without it
  * - {"do":"add","machine":7,"id":"sb-...","owner":"alice","policy":{...}} with two descriptors: the
  *   TCP listener and the UDP socket of the resolver
  * - {"do":"set","machine":7,"policy":{...}}: answered by "done" once forbidden connections are cut

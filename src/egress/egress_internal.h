@@ -11,6 +11,7 @@
 #include "egress/http_head.h"
 #include "net/address.h"
 #include "net/policy.h"
+#include "net/proxy.h"
 
 enum {
     RESOLVERS_MAX = 8,
@@ -23,6 +24,10 @@ enum {
     GRANT_CHAINS = 64,
     GRANTS_MAX = 4096, /* addresses of one sandbox */
     CANDIDATES_MAX = 8,
+    UPSTREAM_ADDRESSES_MAX = 8,
+    HOPS_MAX = 2,
+    ZONES_MAX = 32,
+    ZONE_SERVERS_MAX = 4,
 };
 
 /* A descriptor in the epoll loop. */
@@ -39,6 +44,41 @@ struct connection;
 struct pipe {
     int fds[2];
     struct pipe *next;
+};
+
+/* A private zone of the host: names at and below it are asked at its own name servers. */
+struct zone {
+    char name[NET_NAME_SIZE];
+    struct sockaddr_storage servers[ZONE_SERVERS_MAX];
+    size_t server_count;
+};
+
+/* A proxy that connections go through, with the addresses of its name. */
+struct upstream {
+    struct watch watch; /* first; of a query for the name */
+    struct egress *egress;
+    struct net_proxy proxy;
+    struct net_address addresses[UPSTREAM_ADDRESSES_MAX];
+    size_t address_count;
+    uint64_t until_ms; /* the addresses, or that there are none, are known for so long */
+    bool is_asking;
+    struct dns_query question;
+    uint16_t id;
+    unsigned tries;
+    uint64_t deadline_ms;
+    struct upstream *next_dead;
+};
+
+struct proxy_talk;
+
+/* The way of a connection: through the hops in their order, directly if there are none. */
+struct route {
+    struct upstream *hops[HOPS_MAX];
+    size_t hop_count, hop_next;
+    struct net_address own_address; /* of the sandbox's proxy */
+    size_t address_next;            /* of the first proxy */
+    bool is_waiting;                /* for the addresses of a proxy */
+    struct proxy_talk *talk;        /* under way; NULL: none */
 };
 
 /* What all sandboxes of one owner use together. */
@@ -96,8 +136,9 @@ struct guest {
     struct egress_owner *owner;
     struct net_policy policy;
     enum net_mode mode;
-    bool inspects;     /* the first bytes of connections are looked at */
-    bool denies_bytes; /* a rule denies names or requests, which only bytes tell */
+    bool inspects;             /* the first bytes of connections are looked at */
+    bool denies_bytes;         /* a rule denies names or requests, which only bytes tell */
+    struct upstream *upstream; /* the proxy of the sandbox; NULL: none */
     struct watch listener, resolver;
     bool is_waiting; /* the listener, for the next tick */
     uint32_t tokens; /* connects that it may still make in this second */
@@ -167,6 +208,7 @@ struct connection {
     struct net_address candidates[CANDIDATES_MAX];
     size_t candidate_count, candidate_next;
     int dial_errno;
+    struct route route;   /* the proxies on the way to the candidate */
     unsigned dns_pending; /* queries under way for a CONNECTION_DNS */
     bool is_handled;      /* its buffered queries are, further up the stack */
     struct buf out;       /* of a CONNECTION_DNS */
@@ -194,6 +236,12 @@ struct egress {
     bool has_ipv6;
     struct sockaddr_storage resolvers[RESOLVERS_MAX];
     size_t resolver_count;
+    struct zone zones[ZONES_MAX];
+    size_t zone_count;
+    struct upstream *upstream; /* the proxy of the host; NULL: none */
+    struct net_rules direct;   /* what is dialed without it */
+    struct upstream *dead_upstreams;
+    unsigned lookups; /* of names of proxies, under way */
     struct egress_bounds bounds;
     struct query *queries;
     unsigned query_count;
@@ -313,6 +361,12 @@ void connection_guess_name(struct connection *connection);
 /* Goes on once the client has sent something. */
 void connection_dial(struct connection *connection);
 
+/* Dials the next address, or ends the connection. */
+void connection_dial_next(struct connection *connection);
+
+/* Starts to move bytes: the server is connected. */
+void connection_relay(struct connection *connection);
+
 /* --- inspect.c --- */
 
 /* Looks at the client's bytes and clears those that may be sent. Returns 1 when there is a decision
@@ -336,6 +390,38 @@ void resolver_granted(struct egress *egress, uint64_t ticket, bool is_ok);
 void resolver_tick(struct egress *egress);
 void resolver_forget_guest(struct guest *guest);
 void resolver_forget_connection(struct connection *connection);
+
+/* --- upstream.c --- */
+
+/* Chooses the proxies on the way to an address. Returns false if it is dialed directly. */
+bool upstream_choose(struct connection *connection, const struct net_address *address);
+
+/* Dials the first proxy of the route, or waits until its name is resolved. Returns false when no
+ * address of it is left; dial_errno then says why. The connection may have ended. */
+bool upstream_dial(struct connection *connection);
+
+/* Goes on when the first proxy refuses the connection (dial_errno), or does not answer in time. */
+void upstream_refused(struct connection *connection);
+void upstream_late(struct connection *connection);
+
+/* Talks to the proxies of the route, the first of which is connected. */
+void upstream_ready(struct connection *connection);
+
+/* Ends the connection if it would go another way now. */
+void upstream_review(struct connection *connection);
+
+/* Replaces a proxy; NULL: none. Returns whether it is another one. The caller reviews the
+ * connections afterwards. */
+bool upstream_set(struct egress *egress, struct upstream **slot, const struct net_proxy *proxy);
+
+/* Frees what the connection has of its route. */
+void upstream_forget(struct connection *connection);
+void upstreams_tick(struct egress *egress);
+void upstreams_free_dead(struct egress *egress);
+
+/* Returns the name servers for a name: those of the longest zone that it is in, or the host's. */
+const struct sockaddr_storage *resolver_servers(const struct egress *egress, const char *name,
+                                                size_t *ret_count);
 
 /* --- control.c --- */
 

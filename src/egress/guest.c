@@ -172,9 +172,12 @@ void egress_guest_set(struct guest *guest, struct net_policy *policy)
     guest->mode = net_policy_mode(&guest->policy);
     guest->inspects = policy_inspects(&guest->policy);
     guest->denies_bytes = policy_denies_bytes(&guest->policy);
+    (void)upstream_set(guest->egress, &guest->upstream, net_policy_proxy(&guest->policy));
     for (struct connection *each = guest->connections, *next; each; each = next) {
         next = each->next;
         connection_review(each);
+        if (!each->is_dead)
+            upstream_review(each);
     }
     grants_expire(guest, true);
     grants_reroute(guest);
@@ -191,6 +194,7 @@ void egress_guest_remove(struct guest *guest)
     watch_close(egress, &guest->listener);
     watch_close(egress, &guest->resolver);
     grants_free(guest);
+    (void)upstream_set(egress, &guest->upstream, NULL);
     net_policy_done(&guest->policy);
     while (*slot != guest)
         slot = &(*slot)->next;

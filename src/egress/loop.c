@@ -104,7 +104,7 @@ void pipe_return(struct guest *guest, struct pipe *pipe)
 
 static bool has_short_waits(const struct egress *egress)
 {
-    if (egress->query_count > 0 || egress->peeking > 0)
+    if (egress->query_count > 0 || egress->peeking > 0 || egress->lookups > 0)
         return true;
     for (const struct guest *guest = egress->guests; guest; guest = guest->next)
         if (guest->is_waiting)
@@ -133,6 +133,7 @@ void egress_run(struct egress *egress)
 
             egress_guests_tick(egress, is_second);
             resolver_tick(egress);
+            upstreams_tick(egress);
             if (is_second) {
                 report_counters(egress);
                 report_active(egress);
@@ -142,6 +143,7 @@ void egress_run(struct egress *egress)
         }
         connections_free_dead(egress);
         guests_free_dead(egress);
+        upstreams_free_dead(egress);
         control_flush(egress);
     }
 }

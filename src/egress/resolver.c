@@ -345,11 +345,12 @@ static bool query_send(struct query *query)
 {
     struct egress *egress = query->asker.guest->egress;
     cleanup_with(buf_done) struct buf out = BUF_INIT(DNS_UDP_MAX);
+    size_t count;
+    const struct sockaddr_storage *servers = resolver_servers(egress, query->question.name, &count);
 
     watch_close(egress, &query->watch);
-    while (query->tries < TRIES_MAX && egress->resolver_count > 0) {
-        const struct sockaddr_storage *server =
-            &egress->resolvers[query->tries++ % egress->resolver_count];
+    while (query->tries < TRIES_MAX && count > 0) {
+        const struct sockaddr_storage *server = &servers[query->tries++ % count];
         socklen_t len =
             server->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
         int fd = socket(server->ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
