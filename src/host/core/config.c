@@ -15,6 +15,7 @@
 #include "base/text/parse.h"
 #include "base/xalloc.h"
 #include "host/core/config_file.h"
+#include "host/net/upstream.h"
 #include "host/sandbox/network.h"
 
 #define DEFAULT_PATH "/etc/holt/holt.conf"
@@ -35,6 +36,9 @@ enum kind {
     KIND_NET_MODE,
     KIND_NET_DEFAULT,
     KIND_RULES,
+    KIND_PROXY,
+    KIND_NO_PROXY,
+    KIND_ZONES,
     KIND_LEVEL,
     KIND_U32,
     KIND_AUTO_U32,
@@ -136,6 +140,15 @@ enum kind {
     ROW(net_allow, "net.allow", "net-allow", KIND_RULES, "RULES", "",                              \
         "what all sandboxes may reach if their own policies allow it; rules with blanks between")  \
     ROW(net_deny, "net.deny", "net-deny", KIND_RULES, "RULES", "", "what no sandbox may reach")    \
+    ROW(net_proxy, "net.proxy", "net-proxy", KIND_PROXY, "URL", "",                                \
+        "proxy of all connections of sandboxes, without a login: socks5://HOST:PORT or "           \
+        "http://...")                                                                              \
+    ROW(net_proxy_file, "net.proxy-file", "net-proxy-file", KIND_FILE, "FILE", "",                 \
+        "file of mode 0600 with the URL of a proxy that has a login; instead of net.proxy")        \
+    ROW(net_no_proxy, "net.no-proxy", "net-no-proxy", KIND_NO_PROXY, "HOSTS", "",                  \
+        "names and ranges that are reached without the proxy, with blanks between")                \
+    ROW(net_zones, "net.zones", "net-zones", KIND_ZONES, "ZONES", "",                              \
+        "private DNS zones: ZONE=ADDRESS[,ADDRESS...], with blanks between")                       \
     ROW(template_bytes_max, "template.max-bytes", "template-max-bytes", KIND_SIZE, "SIZE", "16G",  \
         "maximum size of an imported template")                                                    \
     ROW(template_files_max, "template.max-files", "template-max-files", KIND_SIZE, "N", "2000000", \
@@ -186,6 +199,10 @@ static const bool is_live[ROW_COUNT] = {
     [ROW_net_default] = true,
     [ROW_net_allow] = true,
     [ROW_net_deny] = true,
+    [ROW_net_proxy] = true,
+    [ROW_net_proxy_file] = true,
+    [ROW_net_no_proxy] = true,
+    [ROW_net_zones] = true,
     [ROW_shutdown_timeout] = true,
 };
 
@@ -292,6 +309,10 @@ static int text_check(const struct config_row *row, const char *value, struct er
     if (row->kind == KIND_NET_DEFAULT && strcmp(value, "none") != 0 && strcmp(value, "open") != 0)
         return err_set(err, ERR_INVALID, "%s must be none or open, not '%s'", row->key, value);
     if (row->kind == KIND_RULES && network_config_rules(value, NULL, false, err) < 0)
+        return err_wrap(err, "%s", row->key);
+    if ((row->kind == KIND_PROXY && net_proxy_check(value, err) < 0) ||
+        (row->kind == KIND_NO_PROXY && net_no_proxy_check(value, err) < 0) ||
+        (row->kind == KIND_ZONES && net_zones_check(value, err) < 0))
         return err_wrap(err, "%s", row->key);
     if (row->kind == KIND_LEVEL && !is_level(value))
         return err_set(err, ERR_INVALID, "%s must be error, warn, info or debug, not '%s'",

@@ -64,6 +64,10 @@ struct config {
     char *net_default;         /* of a sandbox that sets none */
     char *net_allow;           /* rules, separated by blanks */
     char *net_deny;
+    char *net_proxy;      /* URL without a login; "": none */
+    char *net_proxy_file; /* of a file with the URL; "": none */
+    char *net_no_proxy;   /* rules, separated by blanks */
+    char *net_zones;
     uint64_t template_bytes_max;
     uint64_t template_files_max;
     struct owner_settings owners; /* keys owner.NAME.CEILING; only in the file */

@@ -50,10 +50,15 @@ static json_t *resolvers_read(void)
     return list;
 }
 
-static json_t *hello_make(void)
+static json_t *hello_make(struct net *net)
 {
-    return json_pack("{s:s, s:{s:o, s:b}}", "do", "hello", "config", "resolvers", resolvers_read(),
-                     "hasIpv6", (int)route_has_ipv6());
+    json_t *config =
+        json_pack("{s:o, s:b}", "resolvers", resolvers_read(), "hasIpv6", (int)route_has_ipv6());
+    lock_scope(&net->lock);
+
+    net->has_news = false;
+    (void)json_object_update(config, net->upstream);
+    return json_pack("{s:s, s:o}", "do", "hello", "config", config);
 }
 
 int net_helper_send(struct net *net, json_t *message, const int *fds, size_t fd_count)
@@ -74,7 +79,7 @@ int net_helper_send(struct net *net, json_t *message, const int *fds, size_t fd_
 
 static int hello_send(struct net *net)
 {
-    cleanup_json json_t *hello = hello_make();
+    cleanup_json json_t *hello = hello_make(net);
     char *text = json_dumps(hello, JSON_COMPACT);
     int r = 0;
 
@@ -89,9 +94,16 @@ static int hello_send(struct net *net)
     return r;
 }
 
+static bool has_news(struct net *net)
+{
+    lock_scope(&net->lock);
+
+    return net->has_news;
+}
+
 void net_helper_refresh(struct net *net)
 {
-    if (net->control_fd >= 0 && clock_ms() >= net->hello_ms + REFRESH_MS)
+    if (net->control_fd >= 0 && (clock_ms() >= net->hello_ms + REFRESH_MS || has_news(net)))
         (void)hello_send(net);
 }
 

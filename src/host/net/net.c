@@ -22,6 +22,7 @@
 #include "host/core/host_internal.h"
 #include "host/machine/machine_internal.h"
 #include "host/net/net_internal.h"
+#include "host/net/upstream.h"
 #include "kernel/fds.h"
 #include "kernel/netns_enter.h"
 #include "runtime/program.h"
@@ -488,8 +489,8 @@ static void net_main(void *argument)
             helper_lost(net);
         if (net->control_fd < 0 && (net->guests || net->waiting) && clock_ms() >= net->restart_ms)
             helper_restart(net);
+        net_helper_refresh(net); /* first: a job may wait for what has changed */
         jobs_run(net);
-        net_helper_refresh(net);
     }
     jobs_abandon(net);
 }
@@ -527,8 +528,8 @@ static int job_do(struct net *net, struct net_job *job)
 int net_open(struct host *host, const struct config *config, struct net **ret, struct err *err)
 {
     struct net *net = xcalloc(1, sizeof(*net));
+    int r = 0;
 
-    (void)config;
     net->host = host;
     net->control_fd = net->pidfd = -EBADF;
     net->last_job = &net->jobs;
@@ -537,13 +538,32 @@ int net_open(struct host *host, const struct config *config, struct net **ret, s
     cond_init(&net->changed);
     net->home_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
     net->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (net->home_fd < 0 || net->wake_fd < 0 || net->home == 0) {
-        int r = err_sys(err, -errno, "open the network namespace of the daemon");
-
+    if (net->home_fd < 0 || net->wake_fd < 0 || net->home == 0)
+        r = err_sys(err, -errno, "open the network namespace of the daemon");
+    if (r == 0)
+        r = net_configure(net, config, err);
+    if (r < 0) {
         net_close(net);
         return r;
     }
     *ret = net;
+    return 0;
+}
+
+int net_configure(struct net *net, const struct config *config, struct err *err)
+{
+    json_t *upstream = NULL, *old;
+    int r = net_upstream_read(config, &upstream, err);
+
+    if (r < 0)
+        return r;
+    lock_take(&net->lock);
+    old = net->upstream;
+    net->upstream = upstream;
+    net->has_news = true;
+    lock_release(&net->lock);
+    json_decref(old);
+    net_wake(net);
     return 0;
 }
 
@@ -566,6 +586,7 @@ void net_close(struct net *net)
         guest_free(guest);
     }
     net_logs_free(net);
+    json_decref(net->upstream);
     free(net->resolvers);
     (void)fd_close(net->wake_fd);
     (void)fd_close(net->home_fd);

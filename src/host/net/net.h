@@ -60,6 +60,10 @@ struct net_counters {
 /* Makes the part of the host; nothing is started before the first machine with a network. */
 int net_open(struct host *host, const struct config *config, struct net **ret, struct err *err);
 
+/* Takes the proxy of the host and its zones over. They are in force for what is asked of holt-net
+ * afterwards. Fails with ERR_INVALID; nothing has changed then. */
+int net_configure(struct net *net, const struct config *config, struct err *err);
+
 /* Ends holt-net and frees everything. Sandboxes reach nothing from then on. Accepts NULL. */
 void net_close(struct net *net);
 

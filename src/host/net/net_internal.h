@@ -72,6 +72,8 @@ struct net {
     struct net_log_ring *logs;
     struct net_counters past; /* of processes that have ended */
     struct net_counters now;  /* of the one that runs */
+    json_t *upstream;         /* see net_upstream_read; has the login of the proxy */
+    bool has_news;            /* it has changed since the last hello */
 
     /* Used by the thread only. */
     struct net_job *waiting; /* for "done", oldest first */

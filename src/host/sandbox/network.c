@@ -17,6 +17,7 @@
 #include "host/core/host_internal.h"
 #include "host/machine/machine_internal.h"
 #include "host/net/net.h"
+#include "host/net/upstream.h"
 #include "host/observe/event_internal.h"
 #include "host/owner/owner_internal.h"
 #include "host/registry/registry.h"
@@ -59,13 +60,14 @@ int network_config_rules(const char *text, struct net_layer *layer, bool is_deny
 
 int network_config_check(const struct config *config, struct err *err)
 {
+    cleanup_json json_t *upstream = NULL;
     cleanup_with(net_layer_done) struct net_layer layer = { 0 };
 
     if (network_config_rules(config->net_allow, &layer, false, err) < 0)
         return err_wrap(err, "net.allow");
     if (network_config_rules(config->net_deny, &layer, true, err) < 0)
         return err_wrap(err, "net.deny");
-    return 0;
+    return net_upstream_read(config, &upstream, err);
 }
 
 void network_configure(struct host *host, const struct config *config)
@@ -95,6 +97,8 @@ void network_configure(struct host *host, const struct config *config)
     if (old)
         net_layer_done(old);
     free(old);
+    if (host->net && net_configure(host->net, config, &err) < 0)
+        log_error("network: the proxy and the zones stay as they were: %s", err.msg);
 }
 
 void network_free(struct host *host)

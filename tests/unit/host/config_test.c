@@ -135,6 +135,23 @@ static void a_method_belongs_to_the_rule_behind_it(void)
     refuse("net.allow = a.test GET\n", ":1", "no URL follows the method 'GET'");
 }
 
+static void proxies_and_zones_are_checked(void)
+{
+    cleanup_with(config_done) struct config config = { 0 };
+
+    load("net.proxy = socks5://proxy.test:1080\n"
+         "net.no-proxy = 10.0.0.0/8 *.corp.test a.test:22\n"
+         "net.zones = corp.test=10.0.0.53,10.0.0.54 lab.test=fd00::53\n",
+         &config);
+    CHECK_TEXT(config.net_proxy, "socks5://proxy.test:1080");
+    refuse("net.proxy = proxy.test:1080\n", ":1", "socks5:// or http://");
+    refuse("net.proxy = http://u:p@proxy.test:1080\n", ":1", "must not have a user name");
+    refuse("net.no-proxy = https://a.test\n", ":1", "is not a name or a range");
+    refuse("net.zones = corp.test\n", ":1", "is not ZONE=ADDRESS");
+    refuse("net.zones = corp.test=\n", ":1", "no name server");
+    refuse("net.zones = corp.test=ns.test\n", ":1", "not the address of a name server");
+}
+
 /* Each list has room in a layer, but both together have not. */
 static void both_lists_of_rules_share_a_limit(void)
 {
@@ -219,7 +236,7 @@ static void printed(const struct config *config, char *text, size_t size)
 static void what_is_printed_reads_back_the_same(void)
 {
     cleanup_with(config_done) struct config first = { 0 }, second = { 0 };
-    char once[4096] = "", twice[4096] = "";
+    char once[8192] = "", twice[8192] = "";
 
     load("limits.cpus = 2.25\nlimits.memory = 1000\nrun = /tmp/with space\nlisten = [::1]:80\n",
          &first);
@@ -274,6 +291,7 @@ static void all(void)
     RUN(a_bad_line_is_named_with_file_and_line);
     RUN(a_method_belongs_to_the_rule_behind_it);
     RUN(both_lists_of_rules_share_a_limit);
+    RUN(proxies_and_zones_are_checked);
     RUN(a_missing_file_is_an_error_only_when_named);
     RUN(environment_overrides_the_file_and_flags_override_both);
     RUN(a_bad_variable_is_named);
