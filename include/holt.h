@@ -290,10 +290,10 @@ struct holt_sandbox_options {
      * in progress. */
     const char *idempotency_key;
     unsigned needs;             /* for holt_env_create: HOLT_NEEDS_... flags */
-    const char *const *volumes; /* "name:/path" or "name:/path:ro" (read-only), by name or id; ends
-                                   with NULL */
+    const char *const *volumes; /* "name:/path" or "name:/path:ro", by name or id; ends with NULL */
     uint32_t files;             /* descriptors of one process */
     const struct holt_network_rules *network; /* what it may reach, see holt_network.h */
+    const char *proxy; /* URL of the proxy of its connections, see holt_network.h */
 };
 
 /* Creates a sandbox. options may be NULL. All functions accept the id or the name of a sandbox. */
@@ -362,7 +362,8 @@ struct holt_fork_options {
     bool sets_ttl;
     uint64_t ttl_ms; /* 0: they do not expire */
     const char *expire_action;
-    const struct holt_network_rules *network; /* NULL: as the original */
+    const struct holt_network_rules *network; /* NULL: as the original, with its proxy */
+    const char *proxy;                        /* with other rules; NULL: none */
 };
 
 /* Creates new sandboxes with the files of this one, all or none. options may be NULL. */

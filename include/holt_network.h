@@ -29,6 +29,7 @@ struct holt_network_layer {
     const char *const *deny;
     size_t deny_count;
     bool is_allow_first; /* a rule that allows wins over one that denies, as in E2B's lists */
+    const char *proxy;   /* URL of the proxy without its login; "": none */
 };
 
 struct holt_network {
@@ -48,6 +49,9 @@ struct holt_network_options {
     const char *const *allow; /* rules to add */
     const char *const *deny;
     const char *const *remove; /* from both lists, before others are added */
+    /* "socks5://[USER:PASSWORD@]HOST:PORT" or "http://...", user and password percent-encoded;
+     * "none" removes it; NULL: it stays */
+    const char *proxy;
 };
 
 /* Changes the layer of a sandbox. It applies at once; connections that it forbids are cut. ret may

@@ -13,6 +13,7 @@
 #include "host/sandbox/sandbox.h"
 #include "host/sandbox/template_network.h"
 #include "net/policy.h"
+#include "net/proxy.h"
 #include "net/target.h"
 
 static const char *const *rules_message(struct arena *arena, const struct net_rules *rules)
@@ -22,6 +23,18 @@ static const char *const *rules_message(struct arena *arena, const struct net_ru
     for (size_t i = 0; i < rules->count; i++)
         texts[i] = rules->items[i].text;
     return texts;
+}
+
+/* The login stays here. */
+static const char *proxy_message(struct arena *arena, const struct net_proxy *proxy)
+{
+    char *url;
+
+    if (!proxy)
+        return NULL;
+    url = arena_take(arena, NET_PROXY_SHOW_SIZE, 1);
+    net_proxy_show(proxy, url);
+    return url;
 }
 
 /* The message refers to the policy. */
@@ -38,7 +51,8 @@ static struct msg_network network_message(struct arena *arena, const struct net_
                                                 .allow_count = layer->allow.count,
                                                 .deny = rules_message(arena, &layer->deny),
                                                 .deny_count = layer->deny.count,
-                                                .allow_wins = layer->allow_wins };
+                                                .allow_wins = layer->allow_wins,
+                                                .proxy = proxy_message(arena, layer->proxy) };
     }
     return (struct msg_network){ .mode = net_mode_name(policy->count > 0 ? net_policy_mode(policy)
                                                                          : NET_ANY),
@@ -72,6 +86,26 @@ static int rules_add(struct net_layer *layer, const char *const *rules, size_t c
     return r;
 }
 
+/* Changes the proxy of a layer by a text: a URL, "none", or "", which leaves it. */
+static int proxy_read(const char *text, struct net_layer *layer, struct err *err)
+{
+    struct net_proxy proxy;
+    int r;
+
+    if (!*text)
+        return 0;
+    if (strcmp(text, "none") == 0) {
+        net_layer_set_proxy(layer, NULL);
+        return 0;
+    }
+    r = net_proxy_parse(text, &proxy, err);
+    if (r == 0 && layer->mode == NET_NONE)
+        r = err_set(err, ERR_INVALID, "network mode none has no proxy; use allow or open");
+    if (r == 0)
+        net_layer_set_proxy(layer, &proxy);
+    return r;
+}
+
 int network_layer_read(const struct msg_network_policy *message, struct net_layer *ret,
                        struct err *err)
 {
@@ -89,6 +123,8 @@ int network_layer_read(const struct msg_network_policy *message, struct net_laye
         r = rules_add(&layer, message->allow, message->allow_count, false, err);
     if (r == 0)
         r = rules_add(&layer, message->deny, message->deny_count, true, err);
+    if (r == 0)
+        r = proxy_read(message->proxy, &layer, err);
     if (r < 0)
         return r;
     *ret = layer;
@@ -98,7 +134,8 @@ int network_layer_read(const struct msg_network_policy *message, struct net_laye
 
 bool network_layer_is_given(const struct msg_network_policy *message)
 {
-    return message && (*message->mode || message->allow_count > 0 || message->deny_count > 0);
+    return message && (*message->mode || message->allow_count > 0 || message->deny_count > 0 ||
+                       *message->proxy);
 }
 
 /* Changes the lists of a layer, or those of the layer that replaces it. */
@@ -112,6 +149,8 @@ static int layer_change(const void *data, struct net_layer *layer, struct err *e
         r = network_layer_read(request->policy, &replaced, err);
         if (r < 0)
             return r;
+        if (!*request->policy->proxy && replaced.mode != NET_NONE)
+            net_layer_set_proxy(&replaced, layer->proxy);
         net_layer_done(layer);
         *layer = replaced;
     }
@@ -130,7 +169,7 @@ static int layer_change(const void *data, struct net_layer *layer, struct err *e
         return err_remedy(err, "set the mode and the rules together: holt net set ID --net open "
                                "--deny RULE");
     }
-    return r;
+    return r == 0 ? proxy_read(request->proxy, layer, err) : r;
 }
 
 int network_service_set(const struct call *call, const struct msg_network_set_request *request,
@@ -257,6 +296,8 @@ int network_service_set_template(const struct call *call,
 
     if (r == 0 && is_given)
         r = network_layer_read(request->policy, &layer, err);
+    if (r == 0 && layer.proxy) /* others may use the template, and with it the login */
+        r = err_set(err, ERR_INVALID, "a template cannot have a proxy; sandboxes can");
     layer.source = NET_FROM_TEMPLATE;
     if (r == 0)
         r = template_network_write(call->host, record.store_name, is_given ? &layer : NULL, err);

@@ -51,6 +51,8 @@ static int network_print(const struct output_options *options, const struct holt
         rules_print(is_own ? "deny" : "# deny", layer->deny, layer->deny_count);
         if (layer->is_allow_first)
             (void)printf("# allow wins over deny\n");
+        if (layer->proxy && *layer->proxy) /* a comment: without its login it may be another one */
+            (void)printf("# proxy %s\n", layer->proxy);
     }
     return command_printed();
 }
@@ -120,7 +122,8 @@ static const struct option_row set_rows[] = {
     { "allow", 0, "RULE", "what it may reach: registry.example.com; may be repeated",
       OPTION_CALL(set_allow) },
     { "deny", 0, "RULE", "what it may not reach; may be repeated", OPTION_CALL(set_deny) },
-    { "net-file", 0, "FILE", "a file with lines 'mode MODE', 'allow RULE', 'deny RULE'",
+    { "net-file", 0, "FILE",
+      "a file with lines 'mode MODE', 'allow RULE', 'deny RULE', 'proxy URL'",
       OPTION_CALL(set_net_file) },
     OPTION_OUTPUT,
     OPTION_JSON,
@@ -158,14 +161,18 @@ static int net_set_run(int argc, char **argv)
     cleanup_with(set_options_done) struct set_options options = { .is_removing = false };
     struct holt_network_options request = HOLT_INIT(holt_network_options);
     int next, status;
+    bool has_rules;
 
     if (!command_parse(&command_net_set, &options, argc, argv, &next, &status))
         return status;
     if (!command_has_operands(&command_net_set, &operands, argc - next))
         return STATUS_HOLT;
-    if (!options.network.mode && !options.network.allow.count && !options.network.deny.count)
+    has_rules = options.network.mode || options.network.allow.count || options.network.deny.count;
+    if (!has_rules && !options.network.proxy)
         return command_misused(&command_net_set, "needs a policy, such as --net open");
-    request.mode = options.network.mode ? options.network.mode : "allow";
+    if (has_rules)
+        request.mode = options.network.mode ? options.network.mode : "allow";
+    request.proxy = options.network.proxy;
     request.allow = (const char *const *)options.network.allow.items;
     request.deny = (const char *const *)options.network.deny.items;
     return network_change(argv[next], &request, &options.output);
@@ -187,6 +194,8 @@ static int template_net_run(int argc, char **argv)
     rules = network_rules(&options.network, &room);
     if (rules && options.is_removing)
         return command_misused(&command_template_net, "takes a policy or --clear");
+    if (options.network.proxy)
+        return command_misused(&command_template_net, "takes no proxy; sandboxes do");
     if (!command_has_operands(&command_template_net, &operands, argc - next) ||
         connection_open(&connection) < 0)
         return STATUS_HOLT;

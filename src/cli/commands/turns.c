@@ -326,7 +326,8 @@ static const struct option_row fork_rows[] = {
     { "allow", 0, "RULE", "what it may reach, instead of the rules of the original",
       OPTION_CALL(set_allow) },
     { "deny", 0, "RULE", "what it may not reach; may be repeated", OPTION_CALL(set_deny) },
-    { "net-file", 0, "FILE", "a file with lines 'mode MODE', 'allow RULE', 'deny RULE'",
+    { "net-file", 0, "FILE",
+      "a file with lines 'mode MODE', 'allow RULE', 'deny RULE', 'proxy URL'",
       OPTION_CALL(set_net_file) },
     OPTION_OUTPUT,
     OPTION_JSON,
@@ -354,6 +355,7 @@ static int fork_run(int argc, char **argv)
         return STATUS_HOLT;
     options.request.labels = (const char *const *)options.labels.items;
     options.request.network = network_rules(&options.network, &rules);
+    options.request.proxy = options.network.proxy;
     if (holt_sandbox_fork(connection.holt, argv[next], &options.request, HOLT_NO_DEADLINE, &list,
                           &error) < 0)
         return report_holt_error(&error);

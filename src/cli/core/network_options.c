@@ -52,7 +52,12 @@ static int line_add(struct network_options *options, char *line, struct err *err
         return network_add_allow(options, value, err);
     if (strcmp(word, "deny") == 0)
         return network_add_deny(options, value, err);
-    return err_set(err, ERR_INVALID, "'%.40s' is not mode, allow or deny", word);
+    if (strcmp(word, "proxy") == 0) {
+        free(options->proxy);
+        options->proxy = xstrdup(value);
+        return 0;
+    }
+    return err_set(err, ERR_INVALID, "'%.40s' is not mode, allow, deny or proxy", word);
 }
 
 static void file_close(FILE **file)
@@ -93,4 +98,5 @@ void network_options_done(struct network_options *options)
     free(options->mode);
     words_done(&options->allow);
     words_done(&options->deny);
+    free(options->proxy);
 }

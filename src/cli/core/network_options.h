@@ -9,6 +9,7 @@ struct network_options {
     char *mode; /* NULL: not given */
     struct words allow;
     struct words deny;
+    char *proxy; /* of a file only: it may have a password; NULL: not given */
 };
 
 /* Set the mode or add a rule. Fail with ERR_INVALID. The daemon checks the rules. */
@@ -16,8 +17,8 @@ int network_set_mode(struct network_options *options, const char *value, struct 
 int network_add_allow(struct network_options *options, const char *value, struct err *err);
 int network_add_deny(struct network_options *options, const char *value, struct err *err);
 
-/* Adds the lines of a file: "mode MODE", "allow RULE", "deny RULE"; empty lines and those that
- * start with # are none. */
+/* Adds the lines of a file: "mode MODE", "allow RULE", "deny RULE", "proxy URL"; empty lines and
+ * those that start with # are none. */
 int network_add_file(struct network_options *options, const char *path, struct err *err);
 
 /* Returns the rules for libholt in room, or NULL if nothing was given. */

@@ -123,7 +123,8 @@ const struct option_row run_sandbox_rows[RUN_SANDBOX_ROWS] = {
     { "allow", 0, "RULE", "allow a host or a range: *.example.com; may be repeated",
       OPTION_CALL(set_allow) },
     { "deny", 0, "RULE", "deny a host or a range; may be repeated", OPTION_CALL(set_deny) },
-    { "net-file", 0, "FILE", "a file with lines 'mode MODE', 'allow RULE', 'deny RULE'",
+    { "net-file", 0, "FILE",
+      "a file with lines 'mode MODE', 'allow RULE', 'deny RULE', 'proxy URL'",
       OPTION_CALL(set_net_file) },
 };
 
@@ -194,6 +195,7 @@ void run_sandbox_set(struct run_options *options, struct holt_sandbox_options *r
     ret->files = options->files;
     ret->quota_bytes = options->quota_bytes;
     ret->network = network_rules(&options->network, &options->rules);
+    ret->proxy = options->network.proxy;
 }
 
 static bool has_variable(const struct words *env, const char *start)

@@ -14,7 +14,8 @@ static void layer_fill(void *result, struct holt_network_layer *layer,
                                           .allow_count = message->allow_count,
                                           .deny = message->deny,
                                           .deny_count = message->deny_count,
-                                          .is_allow_first = message->allow_wins };
+                                          .is_allow_first = message->allow_wins,
+                                          .proxy = message->proxy };
 }
 
 static int network_fill(void *result, const struct msg_network *message, struct holt_error *error)
@@ -68,7 +69,8 @@ int holt_network_set(struct holt *holt, const char *sandbox,
     request = (struct msg_network_set_request){ .sandbox_id = sandbox,
                                                 .policy = given.mode ? &policy : NULL,
                                                 .remove = given.remove,
-                                                .remove_count = request_count(given.remove) };
+                                                .remove_count = request_count(given.remove),
+                                                .proxy = given.proxy };
     if (!given.mode) {
         request.allow = policy.allow;
         request.allow_count = policy.allow_count;

@@ -165,14 +165,19 @@ struct msg_limits request_limits(const struct holt_sandbox_options *options)
 }
 
 const struct msg_network_policy *request_network(const struct holt_network_rules *rules,
-                                                 struct msg_network_policy *room)
+                                                 const char *proxy, struct msg_network_policy *room)
 {
-    if (!rules || (!rules->mode && !rules->allow && !rules->deny))
+    static const struct holt_network_rules none = { .mode = NULL };
+
+    if (!rules)
+        rules = &none;
+    if (!rules->mode && !rules->allow && !rules->deny && !proxy)
         return NULL;
     *room = (struct msg_network_policy){ .mode = rules->mode,
                                          .allow = rules->allow,
                                          .allow_count = request_count(rules->allow),
                                          .deny = rules->deny,
-                                         .deny_count = request_count(rules->deny) };
+                                         .deny_count = request_count(rules->deny),
+                                         .proxy = proxy };
     return room;
 }

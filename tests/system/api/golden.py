@@ -506,6 +506,10 @@ def network_calls(call):
     call("no network", "NetworkService/Set", sandboxId="plain", policy={"mode": "none"})
     call("no network with rules", "NetworkService/Set", sandboxId="plain", policy={"mode": "none", "allow": ["a.test"]})
     call("a rule that cannot be compiled", "NetworkService/Set", sandboxId="plain", allow=["a*.test"])
+    call("a proxy without a network", "NetworkService/Set", sandboxId="plain", proxy="socks5://u:p@h.test:1")
+    call("a proxy of an unknown kind", "NetworkService/Set", sandboxId="plain", proxy="ftp://u:p@h.test:1")
+    call("a proxy of a template", "NetworkService/SetTemplate", template="host",
+         policy={"mode": "open", "proxy": "socks5://h.test:1"})
     call("remove no rule", "NetworkService/Set", sandboxId="plain", remove=["a.test"])
     call("network log", "NetworkService/Log", sandboxId="plain")
     call("test a name", "NetworkService/Test", sandboxId="plain", target="https://a.test/")
