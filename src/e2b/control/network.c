@@ -15,6 +15,7 @@
 #include "base/text/parse.h"
 #include "host/sandbox/network.h"
 #include "net/policy.h"
+#include "net/proxy.h"
 
 #define EVERYTHING "0.0.0.0/0"
 
@@ -31,6 +32,17 @@ static const struct spelling {
     { "httpsPorts", "https_ports" },
     { "egressProxy", "egress_proxy" },
 };
+
+/* Returns a field under either spelling; NULL: absent or null. */
+static const json_t *network_field(const json_t *network, const char *name)
+{
+    const json_t *value = json_field(network, name);
+
+    for (size_t i = 0; !value && i < ARRAY_SIZE(spellings); i++)
+        if (strcmp(spellings[i].name, name) == 0)
+            value = json_field(network, spellings[i].other);
+    return value;
+}
 
 /* "10.0.0.1" or "10.0.0.0/8", of either family. */
 static bool is_range(const char *text)
@@ -88,11 +100,48 @@ static int list_check(const json_t *list, const char *field, bool may_name, stru
     return 0;
 }
 
+/* Reads {"address","username","password"} or a URL. Returns whether there is a proxy in *ret. */
+static int proxy_read(const json_t *value, struct net_proxy *ret, bool *ret_is_there,
+                      struct err *err)
+{
+    const char *address = json_string_value(value), *user = NULL, *password = NULL;
+    int r = 0;
+
+    *ret_is_there = value != NULL;
+    if (!value)
+        return 0;
+    if (!address) {
+        r = json_is_object(value) ? json_get_text(value, "address", &address, err)
+                                  : err_set(err, ERR_INVALID, "egressProxy must be an object");
+        if (r == 0)
+            r = json_get_text(value, "username", &user, err);
+        if (r == 0)
+            r = json_get_text(value, "password", &password, err);
+    }
+    if (r == 0 && !address)
+        r = err_set(err, ERR_INVALID, "egressProxy needs an address");
+    if (r == 0)
+        r = net_proxy_parse_address(address, ret, err);
+    if (r == 0 && (user || password))
+        r = net_proxy_login(ret, user ? user : "", password ? password : "", err);
+    return r < 0 ? err_wrap(err, "network.egressProxy") : 0;
+}
+
+/* Reads a list under either spelling. */
+static int list_read(const json_t *network, const char *name, const json_t **ret, struct err *err)
+{
+    *ret = network_field(network, name);
+    if (!*ret || json_is_array(*ret))
+        return 0;
+    return err_set(err, ERR_INVALID, "network.%s must be a list", name);
+}
+
 int e2b_network_check(const json_t *network, struct err *err)
 {
     const json_t *allow = NULL, *deny = NULL, *ignored = NULL;
     const char *mask = NULL;
-    bool is_public;
+    struct net_proxy proxy;
+    bool is_public, has_proxy;
     int r;
 
     for (size_t i = 0; i < ARRAY_SIZE(spellings); i++)
@@ -100,9 +149,9 @@ int e2b_network_check(const json_t *network, struct err *err)
             json_object_get(network, spellings[i].other))
             return err_set(err, ERR_INVALID, "network has both %s and %s", spellings[i].name,
                            spellings[i].other);
-    r = json_get_array(network, "denyOut", &deny, err);
+    r = list_read(network, "denyOut", &deny, err);
     if (r == 0)
-        r = json_get_array(network, "allowOut", &allow, err);
+        r = list_read(network, "allowOut", &allow, err);
     if (r == 0)
         r = json_get_bool(network, "allowPublicTraffic", &is_public, err);
     if (r == 0)
@@ -111,7 +160,9 @@ int e2b_network_check(const json_t *network, struct err *err)
         r = json_get_object(network, "rules", &ignored, err);
     if (r == 0)
         r = list_check(deny, "denyOut", false, err);
-    return r == 0 ? list_check(allow, "allowOut", has_everything(deny), err) : r;
+    if (r == 0)
+        r = list_check(allow, "allowOut", has_everything(deny), err);
+    return r == 0 ? proxy_read(network_field(network, "egressProxy"), &proxy, &has_proxy, err) : r;
 }
 
 int e2b_network_internet(const json_t *body, bool *ret, struct err *err)
@@ -153,11 +204,14 @@ int e2b_network_layer(struct host *host, const char *owner, const json_t *networ
 {
     cleanup_with(net_layer_done) struct net_layer layer = { .source = NET_FROM_SANDBOX,
                                                             .allow_wins = true };
-    const json_t *allow = json_field(network, "allowOut");
-    const json_t *deny = json_field(network, "denyOut");
-    bool is_closed = !wants_internet || has_everything(deny);
+    const json_t *allow = network_field(network, "allowOut");
+    const json_t *deny = network_field(network, "denyOut");
+    bool is_closed = !wants_internet || has_everything(deny), has_proxy = false;
+    struct net_proxy proxy;
     int r = list_add(&layer, allow, false, err);
 
+    if (r == 0)
+        r = proxy_read(network_field(network, "egressProxy"), &proxy, &has_proxy, err);
     /* All that is denied is what mode allow leaves out; it also leaves out the names. */
     if (r == 0 && !is_closed)
         r = list_add(&layer, deny, true, err);
@@ -169,11 +223,31 @@ int e2b_network_layer(struct host *host, const char *owner, const json_t *networ
     if (layer.mode == NET_ALLOW &&
         (layer.allow.count == 0 || !network_may_have(host, owner, NET_ALLOW)))
         layer.mode = NET_NONE;
-    if (json_field(network, "egressProxy"))
-        layer.mode = NET_NONE;
+    if (has_proxy && layer.mode != NET_NONE)
+        net_layer_set_proxy(&layer, &proxy);
     *ret = layer;
     layer = (struct net_layer){ 0 };
     return 0;
+}
+
+/* Returns what is shown of a proxy: its address, and the user name if that was given apart. */
+static json_t *proxy_shown(const json_t *value)
+{
+    json_t *shown = json_object(), *user = json_field(value, "username");
+    char url[NET_PROXY_SHOW_SIZE];
+    struct net_proxy proxy = { .port = 0 };
+    struct err ignored;
+    bool is_there;
+
+    if (proxy_read(value, &proxy, &is_there, &ignored) < 0 || !is_there)
+        return shown;
+    net_proxy_show(&proxy, url);
+    (void)json_object_set_new(
+        shown, "address",
+        json_string(proxy.kind == NET_PROXY_SOCKS5 ? strstr(url, "://") + 3 : url));
+    if (user)
+        (void)json_object_set(shown, "username", user);
+    return shown;
 }
 
 json_t *e2b_network_copy(const json_t *network)
@@ -190,9 +264,7 @@ json_t *e2b_network_copy(const json_t *network)
         (void)json_object_del(copy, spellings[i].other);
     }
     proxy = json_field(copy, "egressProxy");
-    if (json_is_object(proxy))
-        (void)json_object_del(proxy, "password");
-    else if (proxy) /* a text may have a password in it; that there was one is kept */
-        (void)json_object_set_new(copy, "egressProxy", json_object());
+    if (proxy)
+        (void)json_object_set_new(copy, "egressProxy", proxy_shown(proxy));
     return copy;
 }

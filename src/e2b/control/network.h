@@ -17,8 +17,8 @@ int e2b_network_internet(const json_t *body, bool *ret, struct err *err);
 
 /* Makes the layer of a sandbox of this configuration (NULL: none), which was checked. Without one a
  * sandbox has what E2B gives it, mode open; where the ceilings do not allow that, it has what they
- * allow. A proxy for outgoing connections is not supported: with one, nothing gets out. Fails with
- * ERR_INVALID for a name that is none. The caller frees the layer with net_layer_done. */
+ * allow. The layer has the proxy for outgoing connections with its login. Fails with ERR_INVALID
+ * for a name that is none. The caller frees the layer with net_layer_done. */
 int e2b_network_layer(struct host *host, const char *owner, const json_t *network,
                       bool wants_internet, struct net_layer *ret, struct err *err);
 

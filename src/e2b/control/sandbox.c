@@ -60,7 +60,7 @@ static int create(const struct e2b_request *request, const struct e2b_create *wi
         return err_set(err, ERR_INVALID, "metadata and envVars are longer than %d bytes",
                        SANDBOX_METADATA_MAX);
     r = e2b_network_layer(request->host, spec.caller->owner,
-                          json_object_get(wish->metadata, "network"),
+                          json_field(request->body, "network"), /* the metadata has no secrets */
                           e2b_metadata_bool(wish->metadata, "internet"), &network, err);
     if (r < 0)
         return r;

@@ -266,14 +266,16 @@ static void either_spelling_of_a_network_counts(void)
     e2b_create_done(&wish);
     CHECK(create_parse("{\"templateID\":\"t\",\"allowInternetAccess\":false,\"network\":{"
                        "\"allow_public_traffic\":false,\"deny_out\":[\"0.0.0.0/0\"],"
-                       "\"egress_proxy\":\"socks5://u:hunter2@h\"}}",
+                       "\"egress_proxy\":\"socks5://u:hunter2@h:1\"}}",
                        false, &wish) == 0);
     network = json_object_get(wish.metadata, "network");
     CHECK(json_object_get(wish.metadata, "trafficToken"));
     CHECK(json_is_false(json_object_get(wish.metadata, "internet")));
     CHECK(json_array_size(json_object_get(network, "denyOut")) == 1);
-    CHECK(json_is_object(json_object_get(network, "egressProxy")) &&
-          json_object_size(json_object_get(network, "egressProxy")) == 0);
+    CHECK(json_object_size(json_object_get(network, "egressProxy")) == 1);
+    CHECK_TEXT(
+        json_string_value(json_object_get(json_object_get(network, "egressProxy"), "address")),
+        "h:1");
     CHECK(json_object_size(network) == 3);
     e2b_create_done(&wish);
 }
