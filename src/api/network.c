@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/sandbox/network.h"
 
+#include <poll.h>
 #include <string.h>
 
 #include "api/message/network_messages.h"
 #include "api/service.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
+#include "host/core/host.h"
 #include "host/core/owned_template.h"
 #include "host/net/net.h"
 #include "host/sandbox/sandbox.h"
@@ -15,6 +18,8 @@
 #include "net/policy.h"
 #include "net/proxy.h"
 #include "net/target.h"
+
+enum { LOG_STEP_MS = 250 };
 
 static const char *const *rules_message(struct arena *arena, const struct net_rules *rules)
 {
@@ -208,6 +213,27 @@ static struct msg_network_connection connection_message(const struct net_log_lin
     };
 }
 
+/* Waits for lines in steps, so that a wait ends with its client and with the daemon. */
+static size_t log_wait(const struct call *call, struct sandbox *sandbox,
+                       const struct msg_network_log_request *request, struct net_log_line *ret)
+{
+    struct pollfd client = { .fd = call->connection_fd, .events = POLLRDHUP };
+    uint64_t deadline_ms = clock_after_ms(request->wait_ms);
+    struct err ignored;
+
+    for (;;) {
+        uint64_t now_ms = clock_ms();
+        uint64_t left_ms = now_ms < deadline_ms ? deadline_ms - now_ms : 0;
+        size_t count =
+            sandbox_network_log(sandbox, request->after,
+                                left_ms < LOG_STEP_MS ? left_ms : LOG_STEP_MS, ret, request->limit);
+
+        if (count > 0 || left_ms == 0 || poll(&client, 1, 0) != 0 ||
+            host_is_open(call->host, &ignored) < 0)
+            return count;
+    }
+}
+
 int network_service_log(const struct call *call, const struct msg_network_log_request *request,
                         struct err *err)
 {
@@ -220,7 +246,7 @@ int network_service_log(const struct call *call, const struct msg_network_log_re
     if (r < 0)
         return r;
     lines = arena_take(call->arena, request->limit, sizeof(*lines));
-    count = sandbox_network_log(sandbox, request->after, request->wait_ms, lines, request->limit);
+    count = log_wait(call, sandbox, request, lines);
     connections = arena_take(call->arena, count, sizeof(*connections));
     for (size_t i = 0; i < count; i++)
         connections[i] = connection_message(&lines[i]);

@@ -31,6 +31,21 @@ await eventually(async () => Number((await daemon.holt("exec", id, "--", "sh", "
 await daemon.holt("turn", id);
 await daemon.holt("exec", id, "--", "sh", "-c", `for f in /workspace/*; do printf '%s\\n' "$1" >>"$f"; done; rm -f -- "/workspace/-rf"`, "sh", `${shown}${escapes}`);
 await daemon.holt("turn", id);
+// Names that no rule allows are in the log of the network, whatever they contain.
+await daemon.call("NetworkService/Set", { sandboxId: id, allow: ["registry.example.com"] });
+await daemon.holt("exec", id, "--", "python3", "-c", `
+import socket, sys
+server = [line.split()[1] for line in open("/etc/resolv.conf") if line.startswith("nameserver")][0]
+for name in sys.argv[1:]:
+    query = b"\\x12\\x34\\x01\\x00\\x00\\x01" + bytes(6) + b"".join(bytes([len(each)]) + each for each in (name.encode()[i:i + 60] for i in range(0, min(len(name.encode()), 180), 60))) + b"\\0\\0\\1\\0\\1"
+    asked = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    asked.settimeout(1)
+    asked.sendto(query, (server, 53))
+    try:
+        asked.recv(512)
+    except OSError:
+        pass
+`, markup, link, rtl, escapes, "W".repeat(180));
 await daemon.call("TokenService/Create", { label: markup.slice(0, 64), owner: "ann" });
 await daemon.call("TokenService/Create", { label: rtl, scope: { html: markup } });
 await daemon.call("VolumeService/Create", { name: "v".repeat(128) });

@@ -5,7 +5,7 @@ import { eventually } from "./lib.mjs";
 // Fills a daemon. Returns the id of the sandbox that the views are of.
 export async function populate(daemon) {
   await daemon.holt("create", "--name", "web", "--label", "team=red", "--label", "job=build", "--memory", "512M",
-    "--cpus", "1.5", "--ttl", "8h:stop");
+    "--cpus", "1.5", "--ttl", "8h:stop", "--allow", "registry.example.com", "--allow", "*.example.org", "--deny", "ads.example.org");
   await daemon.holt("create", "--name", "worker", "--label", "team=blue");
   await daemon.holt("create", "--name", "idle");
   await daemon.holt("stop", "idle");
@@ -15,6 +15,8 @@ export async function populate(daemon) {
   await daemon.holt("exec", "web", "--", "sh", "-c", "echo two >>/workspace/notes.txt; rm -r /workspace/src; echo three >/workspace/new.txt");
   await daemon.holt("turn", "web");
   await daemon.holt("launch", "--port", "8000", "web", "--", "python3", "-m", "http.server", "-d", "/workspace", "8000");
+  // Names that are denied are sent nowhere.
+  await daemon.holt("exec", "web", "--", "sh", "-c", "for each in telemetry.example ads.example.org; do getent hosts $each; done; :");
   await daemon.holt("volume", "create", "data");
   await daemon.holt("template", "commit", "web", "web-base");
   await daemon.holt("token", "create", "--note", "CI of team red", "--owner", "ann", "--label", "team=red", "--ttl", "30d");
@@ -36,6 +38,7 @@ export function views(id) {
     ["turns", tab(id, "turns"), ".graph-row"],
     ["diff", `${tab(id, "turns")}?to=turn-0002`, ".file-diff .diff-line"],
     ["services", tab(id, "services"), ".records"],
+    ["network", tab(id, "network"), ".net-layer"],
     ["usage", tab(id, "usage"), ".plot canvas"],
     ["sandbox-events", tab(id, "events"), ".records"],
     ["settings", tab(id, "settings"), ".settings-foot"],

@@ -49,6 +49,7 @@ export const tabs: Tab[] = [
   { id: "files", label: "Files", load: () => import("./files/files") },
   { id: "turns", label: "Turns", load: () => import("./turns/turns") },
   { id: "services", label: "Services", load: () => import("./services/services") },
+  { id: "network", label: "Network", load: () => import("./network/network") },
   { id: "usage", label: "Usage", load: () => import("./usage/usage") },
   { id: "events", label: "Events", load: () => import("./events/tab") },
   { id: "settings", label: "Settings", load: () => import("./settings/settings") },

@@ -9,13 +9,14 @@ import { plain } from "../../lib/text";
 import { href, navigate } from "../../router";
 import { usePolled } from "../../store/polled";
 import { put } from "../../store/sandboxes";
+import { modes, parseRules } from "../network/rules";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Field, Problem } from "../../ui/parts";
 
 const empty = {
   name: "", template: "", runtime: "", labels: "", memory: "", cpus: "", pids: "", quota: "",
-  ttl: "", ttlAction: "kill", idle: "", idleAction: "pause",
+  ttl: "", ttlAction: "kill", idle: "", idleAction: "pause", net: "", allow: "", deny: "",
 };
 type Form = typeof empty;
 type Key = keyof Form;
@@ -29,6 +30,8 @@ const hints: Partial<Record<Key, string>> = {
   quota: "Files and snapshots: 10G",
   ttl: "30m, 8h, 7d; empty: never",
   idle: "Without any activity: 15m",
+  allow: "One rule in each line: example.com, *.example.org",
+  deny: "A rule here wins over one that allows",
 };
 
 const checks: Partial<Record<Key, (text: string) => unknown>> = {
@@ -39,6 +42,13 @@ const checks: Partial<Record<Key, (text: string) => unknown>> = {
   labels: parseLabels, memory: parseSize, cpus: parseCpus, pids: parseCount, quota: parseSize,
   ttl: parseTime, idle: parseTime,
 };
+
+// Absent: the daemon's default.
+function networkOf(form: Form) {
+  const allow = parseRules(form.allow);
+  const deny = parseRules(form.deny);
+  return form.net || allow.length + deny.length > 0 ? { mode: form.net, allow, deny } : undefined;
+}
 
 function problemOf(form: Form, key: Key): string | undefined {
   return attempt(() => checks[key]?.(form[key])).error;
@@ -54,6 +64,7 @@ function request(form: Form) {
     quotaBytes: parseSize(form.quota) ?? 0n,
     ttlMs: parseTime(form.ttl) ?? 0n, expireAction: form.ttl ? form.ttlAction : "",
     idleTimeoutMs: parseTime(form.idle) ?? 0n, idleAction: form.idle ? form.idleAction : "",
+    network: networkOf(form),
   };
 }
 
@@ -64,6 +75,17 @@ function Text({ form, of, label, placeholder }: { form: Signal<Form>; of: Key; l
       {(id, describedBy) => (
         <input id={id} value={form.value[of]} aria-describedby={describedBy} aria-invalid={problem !== undefined} autocomplete="off"
           spellcheck={false} placeholder={placeholder ?? ""}
+          onInput={(event) => (form.value = { ...form.value, [of]: event.currentTarget.value })} />
+      )}
+    </Field>
+  );
+}
+
+function Lines({ form, of, label }: { form: Signal<Form>; of: Key; label: string }) {
+  return (
+    <Field label={label} hint={hints[of]}>
+      {(id, describedBy) => (
+        <textarea id={id} class="mono" rows={2} value={form.value[of]} aria-describedby={describedBy} spellcheck={false}
           onInput={(event) => (form.value = { ...form.value, [of]: event.currentTarget.value })} />
       )}
     </Field>
@@ -138,6 +160,15 @@ export default function CreateDialog({ onClose }: { onClose: () => void }) {
         <Text form={form} of="idle" label="Idle timeout" />
         <Choice form={form} of="idleAction" label="Then" choices={ends} />
       </div>
+      <details class="more">
+        <summary>Network</summary>
+        <div class="fields">
+          <Choice form={form} of="net" label="Mode" hint="With rules alone: allow"
+            choices={[{ value: "", text: "Default" }, ...modes.map(([value, text]) => ({ value, text }))]} />
+          <Lines form={form} of="allow" label="Allow" />
+          <Lines form={form} of="deny" label="Deny" />
+        </div>
+      </details>
       <details class="more">
         <summary>Limits and runtime</summary>
         <div class="fields">
