@@ -164,6 +164,36 @@ def a_token_and_a_workspace_have_a_sandbox():
         call("SandboxService/Destroy", sandboxId=each)
 
 
+# A workspace whose daemon is killed twice in between, the second time after its sandbox was destroyed.
+LASTING = "/mcp?workspace=lasting"
+
+
+def lasting():
+    return run(Connection(), "cat mark; hostname", path=LASTING).split()
+
+
+def workspace_mark():
+    run(Connection(), "echo kept >mark", path=LASTING)
+
+
+def a_workspace_is_found_again_after_kill_9():
+    before = sandboxes()
+    equal("kept", lasting()[0])
+    equal(before, sandboxes())
+
+
+def workspace_destroy():
+    call("SandboxService/Destroy", sandboxId=next(each for each in lasting() if each.startswith("sb-")))
+
+
+def a_workspace_that_was_destroyed_is_new_after_kill_9():
+    before = sandboxes()
+    assert "kept" not in lasting()
+    equal(1, len(sandboxes() - before))
+    workspace_destroy()
+    assert "kept" not in lasting()  # and without a kill
+
+
 def a_read_only_client_gets_nothing_made():
     before = sandboxes()
     secret = {"Authorization": "Bearer " + token_create(readOnly=True)}
