@@ -295,6 +295,79 @@ static void a_canceled_call_ends_at_once_and_for_good(void)
     world_destroy(sandbox);
 }
 
+/* --- calls in the background ------------------------------------------------------------------ */
+
+static struct tool_call *background_open(struct sandbox *sandbox, const char *tool, const char *id,
+                                         const char *params)
+{
+    struct tool_request request = request_of(tool, id);
+    struct tool_call *call;
+
+    request.is_background = true;
+    call = call_open(sandbox, request, params, -1);
+    CHECK(tool_is_background(call));
+    return call;
+}
+
+/* Tools of the host too, which cannot be handed over once they have begun. */
+static void a_call_in_the_background_needs_no_client(void)
+{
+    struct sandbox *sandbox = make_sandbox("small");
+    const char *const tools[][2] = { { "snapshot", "{\"name\": \"one\"}" },
+                                     { "diff", "{}" },
+                                     { "rollback", "{\"snapshot\": \"one\"}" },
+                                     { "fork", "{}" } };
+
+    for (size_t i = 0; i < ARRAY_SIZE(tools); i++) {
+        struct tool_call *call = background_open(sandbox, tools[i][0], tools[i][0], tools[i][1]);
+        cleanup_done struct done done = call_finish(call);
+        struct tool_call *found;
+        bool is_over;
+
+        CHECK(!done.result->is_error && !done.result->is_repeated, "(%s)", done.text);
+        CHECK(tool_keep(call) == -EALREADY);
+        CHECK(tool_find_call(sandbox, tools[i][0], &found, &is_over, &err) < 0 &&
+              err.kind == ERR_NOT_FOUND); /* nobody was told of it */
+    }
+    world_destroy(sandbox);
+}
+
+static void a_call_that_was_kept_is_found_until_a_rollback_and_after_it(void)
+{
+    struct sandbox *sandbox = make_sandbox("small");
+    cleanup_done struct done snapshot = call_tool(sandbox, "snapshot", "{\"name\": \"one\"}");
+    struct tool_call *call = background_open(sandbox, "bash", "kept", WAITING), *found = NULL;
+    bool is_over;
+
+    CHECK(!snapshot.result->is_error);
+    CHECK(tool_keep(call) == 0);
+    tool_close(call);
+    CHECK_OK(tool_find_call(sandbox, "kept", &found, &is_over, &err), &err);
+    CHECK(!is_over);
+    let_go(sandbox);
+    {
+        cleanup_done struct done done = call_finish(found);
+
+        CHECK_HAS(done.text, "ended x\n");
+    }
+    for (int i = 0; i < 2; i++) {
+        cleanup_done struct done done = { .call = NULL };
+
+        CHECK_OK(tool_find_call(sandbox, "kept", &found, &is_over, &err), &err);
+        CHECK(is_over);
+        done = call_finish(found);
+        CHECK_HAS(done.text, "ended x\n");
+        CHECK(!done.result->is_canceled);
+        CHECK_OK(sandbox_rollback(sandbox, "one", false, &err), &err);
+    }
+    {
+        cleanup_done struct done again = call_id(sandbox, "bash", "kept", "{\"cmd\": \"true\"}");
+
+        CHECK(!again.result->is_repeated); /* the rollback has undone it */
+    }
+    world_destroy(sandbox);
+}
+
 /* --- rollbacks -------------------------------------------------------------------------------- */
 
 static void a_rollback_discards_calls_that_it_undoes(void)
@@ -501,6 +574,8 @@ static void all(void)
     RUN(a_joined_call_gets_an_error_if_the_first_never_began);
     RUN(a_joined_call_outlives_the_first);
     RUN(a_canceled_call_ends_at_once_and_for_good);
+    RUN(a_call_in_the_background_needs_no_client);
+    RUN(a_call_that_was_kept_is_found_until_a_rollback_and_after_it);
     RUN(a_rollback_discards_calls_that_it_undoes);
     RUN(the_next_daemon_has_results_and_running_calls);
     RUN(a_destroyed_sandbox_leaves_nothing);
