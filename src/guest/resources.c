@@ -44,6 +44,7 @@ static const char *const paths[RESOURCE_FILES] = {
     [RESOURCE_STAT] = "stat",
     [RESOURCE_MEMORY_CURRENT] = CGROUP "memory.current",
     [RESOURCE_MEMORY_STAT] = CGROUP "memory.stat",
+    [RESOURCE_MEMORY_EVENTS] = CGROUP "memory.events",
     [RESOURCE_PIDS_CURRENT] = CGROUP "pids.current",
 };
 
@@ -137,6 +138,7 @@ int resources_make(int dir_fd, bool has_sysfs, struct resources *ret)
         r = cover(ret, "loadavg", "/proc/loadavg");
     watch_reads(ret, "/proc/meminfo");
     watch_reads(ret, "/proc/loadavg");
+    watch_reads(ret, "/" CGROUP);
     return r;
 }
 
@@ -252,6 +254,16 @@ static uint64_t counter_number(const struct resources *resources, enum size_coun
     return resources_number(text);
 }
 
+/* Returns how many processes the kernel has killed in the control group for its memory limit. */
+static uint64_t oom_kills_count(const struct resources *resources)
+{
+    char text[256];
+    ssize_t n = pread(resources->counters[SIZE_MEMORY_EVENTS], text, sizeof(text) - 1, 0);
+
+    text[n < 0 ? 0 : n] = '\0';
+    return resources_read_oom_kills(text);
+}
+
 static void state_read(struct resources *resources, struct resource_state *ret)
 {
     static char text[TEXT_BYTES];
@@ -264,6 +276,7 @@ static void state_read(struct resources *resources, struct resource_state *ret)
         .cpus = cpus_shown(resources) ? cpus_shown(resources) : resources->cpus,
         .up_ms = resources->is_begun ? (uint64_t)(clock_boot_ms() - resources->begun_ms) : 0,
         .begun_s = clock_wall_ms() / 1000,
+        .oom_kills = oom_kills_count(resources) - resources->oom_kills_before,
     };
     ret->begun_s -= ret->up_ms / 1000;
     text[n < 0 ? 0 : n] = '\0';
@@ -295,6 +308,8 @@ static void renew(struct resources *resources)
     text_write(resources->files[RESOURCE_LOADAVG], text);
     resources_memory_stat(&state, text, sizeof(text));
     text_write(resources->files[RESOURCE_MEMORY_STAT], text);
+    resources_memory_events(&state, text, sizeof(text));
+    text_write(resources->files[RESOURCE_MEMORY_EVENTS], text);
     (void)snprintf(text, sizeof(text), "%llu\n", (unsigned long long)state.memory_used);
     text_write(resources->files[RESOURCE_MEMORY_CURRENT], text);
     (void)snprintf(text, sizeof(text), "%llu\n", (unsigned long long)state.processes);
@@ -319,7 +334,9 @@ void resources_set(struct resources *resources, const struct message_size *size,
         resources->counters[i] = fcntl(fds[next++], F_DUPFD_CLOEXEC, 3);
     }
     resources->limits = *size;
-    if (size->counters == 0)
+    if (size->counters)
+        resources->oom_kills_before = oom_kills_count(resources);
+    else
         time_begin(resources);
     number_write(resources, CGROUP "memory.max", size->memory_bytes);
     number_write(resources, CGROUP "pids.max", size->pids);

@@ -24,6 +24,7 @@ enum resource_file {
     RESOURCE_STAT,
     RESOURCE_MEMORY_CURRENT,
     RESOURCE_MEMORY_STAT,
+    RESOURCE_MEMORY_EVENTS,
     RESOURCE_PIDS_CURRENT,
     RESOURCE_FILES
 };
@@ -40,6 +41,7 @@ struct resources {
     bool is_begun;                 /* the sandbox was created */
     int64_t begun_ms;              /* then; of clock_boot_ms */
     uint64_t renewed_ms, usage_us; /* when the files were written last; CPU time until then */
+    uint64_t oom_kills_before;     /* of the control group, which other sandboxes have used */
     double load[3];                /* CPUs in use, over 1, 5 and 15 minutes */
 };
 

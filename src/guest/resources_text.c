@@ -54,6 +54,11 @@ void resources_read_cpu(const char *text, struct resource_state *ret)
     ret->system_us = line_number(text, "system_usec");
 }
 
+uint64_t resources_read_oom_kills(const char *text)
+{
+    return line_number(text, "oom_kill");
+}
+
 /* An exponential average; the fraction approximates e^-x, and its error is below the noise. */
 void resources_load(double load[3], uint64_t passed_ms, uint64_t used_us)
 {
@@ -151,4 +156,10 @@ void resources_memory_stat(const struct resource_state *state, char *text, size_
                    (unsigned long long)state->anon_inactive, (unsigned long long)state->anon_active,
                    (unsigned long long)state->file_inactive,
                    (unsigned long long)state->file_active);
+}
+
+void resources_memory_events(const struct resource_state *state, char *text, size_t size)
+{
+    (void)snprintf(text, size, "low 0\nhigh 0\nmax 0\noom %llu\noom_kill %llu\n",
+                   (unsigned long long)state->oom_kills, (unsigned long long)state->oom_kills);
 }

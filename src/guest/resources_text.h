@@ -10,6 +10,7 @@ struct resource_state {
     uint64_t anon_active, anon_inactive, file_active, file_inactive, shmem;
     uint64_t usage_us, user_us, system_us;
     uint64_t processes;
+    uint64_t oom_kills;
     uint32_t cpus;
     uint64_t up_ms;   /* since the sandbox was created */
     uint64_t begun_s; /* when that was, in seconds since 1970 */
@@ -23,6 +24,9 @@ uint64_t resources_number(const char *text);
 void resources_read_memory(const char *text, struct resource_state *ret);
 void resources_read_cpu(const char *text, struct resource_state *ret);
 
+/* Returns the OOM kills that memory.events of v2 or memory.oom_control of v1 counts. */
+uint64_t resources_read_oom_kills(const char *text);
+
 /* Updates the averages of the CPUs in use, after so many microseconds of CPU time were used in so
  * many milliseconds. */
 void resources_load(double load[3], uint64_t passed_ms, uint64_t used_us);
@@ -32,3 +36,4 @@ void resources_meminfo(const struct resource_state *state, char *text, size_t si
 void resources_loadavg(const struct resource_state *state, char *text, size_t size);
 void resources_stat(const struct resource_state *state, char *text, size_t size);
 void resources_memory_stat(const struct resource_state *state, char *text, size_t size);
+void resources_memory_events(const struct resource_state *state, char *text, size_t size);

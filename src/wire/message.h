@@ -44,6 +44,7 @@ enum size_counter {
     SIZE_MEMORY_STAT,    /* memory.stat of cgroup v1 or v2 */
     SIZE_CPU_STAT,       /* cpu.stat of cgroup v2 */
     SIZE_PIDS_CURRENT,
+    SIZE_MEMORY_EVENTS, /* memory.events of cgroup v2, memory.oom_control of v1 */
     SIZE_COUNTERS
 };
 

@@ -114,6 +114,7 @@ _Static_assert((int)SIZE_MEMORY_CURRENT == (int)CGROUP_MEMORY_CURRENT &&
                    (int)SIZE_MEMORY_STAT == (int)CGROUP_MEMORY_STAT &&
                    (int)SIZE_CPU_STAT == (int)CGROUP_CPU_STAT &&
                    (int)SIZE_PIDS_CURRENT == (int)CGROUP_PIDS_CURRENT &&
+                   (int)SIZE_MEMORY_EVENTS == (int)CGROUP_MEMORY_EVENTS &&
                    (int)SIZE_COUNTERS == (int)CGROUP_COUNTERS,
                "a guest must know each counter by its position");
 

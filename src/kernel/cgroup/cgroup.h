@@ -159,13 +159,14 @@ void cgroup_read_usage(struct cgroup_root *root, const char *name, const char *l
 /* Returns the memory limit of a sandbox, in bytes; 0: none, or unknown. */
 uint64_t cgroup_read_memory_limit(struct cgroup_root *root, const char *limits_group);
 
-/* Opens the files that count a sandbox's memory (as one number, and in detail), CPU time and
- * processes, for a reader of its own; negative where the host does not count it. */
+/* Opens the files that count a sandbox's memory (as one number, and in detail), CPU time, processes
+ * and OOM kills, for a reader of its own; negative where the host does not count it. */
 enum cgroup_counter {
     CGROUP_MEMORY_CURRENT,
     CGROUP_MEMORY_STAT,
     CGROUP_CPU_STAT,
     CGROUP_PIDS_CURRENT,
+    CGROUP_MEMORY_EVENTS,
     CGROUP_COUNTERS
 };
 void cgroup_open_counters(struct cgroup_root *root, const char *name, const char *limits_group,

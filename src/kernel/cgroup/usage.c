@@ -112,4 +112,6 @@ void cgroup_open_counters(struct cgroup_root *root, const char *name, const char
     ret_fds[CGROUP_MEMORY_STAT] = counter_open(memory_fd, limits_group, "memory.stat");
     ret_fds[CGROUP_CPU_STAT] = counter_open(root->unified_fd, name, "cpu.stat");
     ret_fds[CGROUP_PIDS_CURRENT] = counter_open(pids_fd, limits_group, "pids.current");
+    ret_fds[CGROUP_MEMORY_EVENTS] =
+        counter_open(memory_fd, limits_group, v2 ? "memory.events" : "memory.oom_control");
 }
