@@ -23,6 +23,12 @@ int e2b_start_begin(struct host *host, struct sandbox *sandbox, const json_t *me
 int e2b_start_await(struct host *host, struct sandbox *sandbox, const json_t *metadata,
                     int watch_fd, struct err *err);
 
+/* Starts the start command again if it has ended since it was started (by a rollback, a stop or an
+ * error), and waits until it is ready. It also waits if another request has just started it.
+ * Returns 1 if it is ready, or 0 if there was nothing to do; negative with err set. */
+int e2b_start_again(struct host *host, struct sandbox *sandbox, const json_t *metadata,
+                    int watch_fd, struct err *err);
+
 /* One after the other. */
 int e2b_start_run(struct host *host, struct sandbox *sandbox, const json_t *metadata, int watch_fd,
                   struct err *err);

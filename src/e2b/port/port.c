@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/xalloc.h"
+#include "e2b/control/start.h"
 #include "e2b/core/e2b.h"
 #include "e2b/core/metadata.h"
 #include "e2b/core/wake.h"
@@ -158,8 +159,7 @@ static int send_piece(struct proxied_request *proxied, const char *data, size_t 
 
 /* --- the route -------------------------------------------------------------------------------- */
 
-/* A closed port is not an error of the host, and neither is a sandbox that ends. */
-static int dial(struct e2b_request *request, struct proxied_request *proxied, struct err *err)
+static int dial_once(struct e2b_request *request, struct proxied_request *proxied, struct err *err)
 {
     const struct port_patience patience = {
         .deadline_ms = clock_ms() + CONNECT_MS,
@@ -168,6 +168,19 @@ static int dial(struct e2b_request *request, struct proxied_request *proxied, st
     int r = sandbox_dial(proxied->sandbox, request->to.port, &patience, &proxied->server_fd, err);
 
     proxied->is_closed = r < 0 && err->kind == ERR_BUSY && err->cause == CAUSE_NONE;
+    return r;
+}
+
+/* A closed port is not an error of the host, and neither is a sandbox that ends. What the template
+ * starts may have ended, and is started again then. */
+static int dial(struct e2b_request *request, struct proxied_request *proxied, struct err *err)
+{
+    struct err ignored = { 0 };
+    int r = dial_once(request, proxied, err);
+
+    if (proxied->is_closed && e2b_start_again(request->host, proxied->sandbox, request->metadata,
+                                              request->connection_fd, &ignored) > 0)
+        r = dial_once(request, proxied, err);
     if (r < 0 && err->kind == ERR_INTERNAL && !e2b_is_active(proxied->sandbox))
         return err_refuse(err, CAUSE_SESSION_DESTROYING, "the sandbox has ended");
     return proxied->is_closed ? 0 : r;

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -183,6 +184,49 @@ int service_wait_ready(struct sandbox *sandbox, struct record *record,
     }
     *ret = SERVICE_ENDED;
     return 0;
+}
+
+/* --- servers that are started when they are needed ---------------------------------------------
+ */
+
+void server_find(struct sandbox *sandbox, const char *name, struct server_run *ret)
+{
+    char prefix[PROCESS_TAG_MAX / 2];
+    size_t count, len = (size_t)snprintf(prefix, sizeof(prefix), "holt-%s-", name);
+    cleanup_free struct record **list = process_table_list(sandbox->process_table, &count);
+    unsigned long number = 0;
+
+    *ret = (struct server_run){ .is_known = false };
+    for (size_t i = 0; i < count; i++) {
+        struct record_info info;
+
+        record_get(list[i], &info);
+        if (info.spec->key && strncmp(info.spec->key, prefix, len) == 0) {
+            number = strtoul(info.spec->key + len, NULL, 10);
+            ret->is_known = true;
+            ret->is_over = info.is_over;
+            ret->started_ms = info.started_ms;
+            ret->end = info.end;
+        }
+        record_unref(list[i]);
+    }
+    (void)snprintf(ret->next_key, sizeof(ret->next_key), "%s%lu", prefix, number + 1);
+}
+
+bool server_was_lost(const struct server_run *run)
+{
+    const struct process_end *end = &run->end;
+
+    if (!run->is_known || !run->is_over)
+        return false;
+    return end->outcome == OUTCOME_KILLED ? end->killer != KILLER_USER : end->exit_code != 0;
+}
+
+const char *server_reason(const struct server_run *run, char text[static SERVER_REASON_SIZE])
+{
+    (void)snprintf(text, SERVER_REASON_SIZE, "HOLT_RESTARTED=%s",
+                   run->is_over && run->end.reason[0] ? run->end.reason : "the server has ended");
+    return text;
 }
 
 static void service_recover(struct sandbox *sandbox, struct record *record)

@@ -3,8 +3,9 @@
 
 #include <stdint.h>
 
+#include "host/process/process.h"
+
 struct err;
-struct process_spec;
 struct record;
 struct sandbox;
 
@@ -30,6 +31,27 @@ struct readiness_spec {
  * is SERVICE_STARTING, err has the reason. -ECANCELED if the peer of watch_fd hung up. */
 int service_wait_ready(struct sandbox *sandbox, struct record *record,
                        const struct readiness_spec *spec, enum readiness *ret, struct err *err);
+
+/* What is known of a server that front ends start when they need it: its last run. */
+struct server_run {
+    char next_key[PROCESS_TAG_MAX]; /* idempotency key of the next run, so that there is only one */
+    bool is_known;                  /* there was a run; what follows is about the last one */
+    bool is_over;
+    uint64_t started_ms;    /* since 1970 */
+    struct process_end end; /* valid if is_over */
+};
+
+/* Finds the last run of the server of this name. */
+void server_find(struct sandbox *sandbox, const char *name, struct server_run *ret);
+
+/* Returns whether the run ended because of Holt or an error: neither by itself with success, nor
+ * because a client ended it. */
+bool server_was_lost(const struct server_run *run);
+
+enum { SERVER_REASON_SIZE = 300 };
+
+/* Returns a variable (NAME=VALUE) with which the next run learns why the last one ended. */
+const char *server_reason(const struct server_run *run, char text[static SERVER_REASON_SIZE]);
 
 /* Closes the forwards of ended services. */
 void services_prune(struct sandbox *sandbox);
