@@ -12,6 +12,7 @@
 #include "base/xalloc.h"
 #include "host/process/process.h"
 #include "host/process/record.h"
+#include "host/process/service.h"
 #include "host/sandbox/sandbox.h"
 #include "toolbox/process.h"
 #include "toolbox/tool_internal.h"
@@ -19,11 +20,16 @@
 #define SERVER "/opt/code-interpreter/server.py"
 #define CLIENT "/opt/code-interpreter/run.py"
 
+/* Names of the server among those of a sandbox: started here, or by the E2B front end. */
+#define SERVER_NAME "code"
+#define START_NAME "start"
+
 enum {
     CODE,
     CODE_LANGUAGE,
     CODE_CONTEXT,
     CODE_RESTART,
+    CODE_ACTION,
     CODE_TIMEOUT,
 };
 
@@ -34,21 +40,48 @@ enum {
     IMAGES_BYTES = 24 * 1024 * 1024,
 };
 
+/* A call that is repeated after the death of the daemon has the same name. */
 static char *images_dir(const struct tool_job *job)
 {
-    return xasprintf("/tmp/.run_code-%" PRIx64, job->began_ns);
+    return job->call_id[0] ? xasprintf("/tmp/.run_code-%.40s", job->id_hash)
+                           : xasprintf("/tmp/.run_code-%" PRIx64, job->began_ns);
 }
 
-/* Starts the server as a process of its own, which goes on after this call. Returns 1, or 0 after
- * tool_job_set_error. */
+/* Finds the last server of the sandbox, whoever started it. */
+static void find_server(struct tool_job *job, struct server_run *ret)
+{
+    struct server_run other;
+
+    server_find(job->sandbox, SERVER_NAME, ret);
+    server_find(job->sandbox, START_NAME, &other);
+    if (!other.is_known || (ret->is_known && ret->started_ms > other.started_ms))
+        return;
+    memcpy(other.next_key, ret->next_key, sizeof(other.next_key));
+    *ret = other;
+}
+
+/* Starts the server as a process of its own, which goes on after this call, unless another call has
+ * just done so. Returns 1, or 0 after tool_job_set_error. */
 static int start_server(struct tool_job *job, struct err *err)
 {
     char *const args[] = { (char *)(uintptr_t)SERVER, NULL };
-    const struct process_spec spec = { .args = args, .cwd = "/", .is_detached = true };
+    char reason[SERVER_REASON_SIZE] = "";
+    char *const env[] = { reason, NULL };
+    struct server_run last;
+    struct process_spec spec = { .args = args, .cwd = "/", .is_detached = true };
     struct process *process = NULL;
     struct record_info info;
-    int r = sandbox_exec(job->sandbox, &spec, &process, err);
+    int r;
 
+    find_server(job, &last);
+    spec.key = last.next_key;
+    if (last.is_known && last.end.outcome != OUTCOME_NOT_STARTED) {
+        (void)server_reason(&last, reason);
+        spec.env = env;
+    }
+    r = sandbox_exec(job->sandbox, &spec, &process, err);
+    if (r < 0 && err->cause == CAUSE_PROCESS_EXISTS)
+        return 1;
     if (r < 0)
         return tool_job_fail(job, r, err);
     (void)process_wait_started(process);
@@ -65,16 +98,23 @@ static int make_code(struct tool_job *job, int attempt, struct tool_command *ret
 {
     cleanup_free char *dir = images_dir(job), *text = NULL;
     cleanup_json json_t *request = NULL;
-    int r = attempt > 0 ? start_server(job, err) : 1;
+    int64_t action = tool_number_at(job, CODE_ACTION);
+    int r;
 
+    if (!*tool_text_at(job, CODE) && action == 0) {
+        tool_job_set_error(job, "'code' is empty.");
+        return 0;
+    }
+    r = attempt > 0 ? start_server(job, err) : 1;
     if (r <= 0)
         return r;
     request = json_pack(
-        "{s:s, s:s, s:s, s:b, s:f, s:s, s:b, s:b}", "code", tool_text_at(job, CODE), "language",
+        "{s:s, s:s, s:s, s:s, s:b, s:f, s:s, s:i, s:i, s:b}", "action",
+        job->tool->params[CODE_ACTION].choices[action], "code", tool_text_at(job, CODE), "language",
         tool_text_at(job, CODE_LANGUAGE), "context_name", tool_text_at(job, CODE_CONTEXT),
         "restart", tool_number_at(job, CODE_RESTART) != 0, "timeout",
-        (double)tool_number_at(job, CODE_TIMEOUT) / 1000, "images", dir, "waits", attempt > 0,
-        "is_rolled_back", attempt > 0 && sandbox_generation(job->sandbox) > 1);
+        (double)tool_number_at(job, CODE_TIMEOUT) / 1000, "images", dir, "images_max",
+        TOOL_IMAGES_MAX, "images_bytes", IMAGES_BYTES, "waits", attempt > 0);
     text = request ? json_dumps(request, JSON_COMPACT) : NULL;
     if (!text) {
         tool_job_set_error(job, "The code is not valid UTF-8.");

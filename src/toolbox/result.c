@@ -24,7 +24,6 @@ enum {
     MARKER_BYTES = 160,       /* approximate size of the marker of a cut */
     MARKER_BUDGET_MIN = 1024, /* smaller budgets do not include the marker */
     SNAPSHOT_TRIES = 1000,
-    RESULT_IMAGES_MAX = 16, /* of the code of one call */
 };
 
 /* --- changes --------------------------------------------------------------------------------- */
@@ -212,12 +211,12 @@ static void result_set_blocks(struct tool_job *job)
 
     if (job->blocks)
         return;
-    job->blocks = xcalloc(RESULT_IMAGES_MAX + 1, sizeof(*job->blocks));
+    job->blocks = xcalloc(TOOL_IMAGES_MAX + 1, sizeof(*job->blocks));
     job->blocks[0] = (struct tool_block){ .text = job->text.data ? job->text.data : "",
                                           .len = job->text.len,
                                           .mime = job->mime };
     job->block_count = 1;
-    while (at && job->block_count <= RESULT_IMAGES_MAX && (mime = line_take(&at, end)) &&
+    while (at && job->block_count <= TOOL_IMAGES_MAX && (mime = line_take(&at, end)) &&
            (data = line_take(&at, end)))
         job->blocks[job->block_count++] =
             (struct tool_block){ .text = data, .len = strlen(data), .mime = mime };

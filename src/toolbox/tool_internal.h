@@ -29,7 +29,8 @@ enum {
     TOOL_CHANGES_MAX = 1000,
     TOOL_CHANGES_BYTES = 1024 * 1024, /* of all paths together */
     TOOL_HANDLE_SIZE = 24,
-    TOOL_HASH_SIZE = 65, /* SHA-256 as hex */
+    TOOL_HASH_SIZE = 65,  /* SHA-256 as hex */
+    TOOL_IMAGES_MAX = 16, /* of the code of one call */
 };
 
 struct tool_progress {

@@ -15,6 +15,7 @@ import select
 import signal
 import socket
 import sys
+import threading
 from types import SimpleNamespace
 
 # debugpy costs as much time as all of IPython, and pkg_resources half of that. ipykernel works
@@ -35,14 +36,83 @@ NAME = "holt-fork"
 MESSAGE_MAX = 1 << 20
 PR_SET_PDEATHSIG = 1
 OOM_SCORE = "500"  # a kernel is killed before the server
+QUEUE_MESSAGES = 64  # between a kernel and the server, in each of both
+WRITE_CHARS = 256 << 10  # of output before it is sent
+UNSENT_BYTES = 8 << 20  # of other messages, before their sender waits
+
+
+class Publisher(ipykernel.iostream.IOPubThread):
+    """The thread that sends output. A thread that has more to send than the server reads waits:
+    otherwise a cell that prints without end would use up the memory of the sandbox."""
+
+    def __init__(self, *words, **options):
+        super().__init__(*words, **options)
+        self.unsent, self.has_room = 0, threading.Condition()
+
+    def send_multipart(self, msg, *words, **options):
+        if threading.current_thread() is self.thread:
+            self._really_send(msg, *words, **options)
+        elif not self._is_master_process() or not self.thread.is_alive():
+            super().send_multipart(msg, *words, **options)
+        else:
+            self.send_counted(sum(len(each) for each in msg), msg, words, options)
+
+    def send_counted(self, size, msg, words, options):
+        def send():
+            try:
+                self._really_send(msg, *words, **options)
+            finally:
+                with self.has_room:
+                    self.unsent -= size
+                    self.has_room.notify_all()
+
+        with self.has_room:
+            while self.unsent > UNSENT_BYTES and self.thread.is_alive():
+                self.has_room.wait(1)
+            self.unsent += size
+        self.schedule(send)
+
+
+class Stream(ipykernel.iostream.OutStream):
+    """stdout or stderr of a kernel: long output is sent in parts, and waits for the server."""
+
+    written = 0
+
+    def write(self, string):
+        if not isinstance(string, str):
+            return super().write(string)
+        for start in range(0, len(string) or 1, WRITE_CHARS):
+            part = string[start:start + WRITE_CHARS]
+            super().write(part)
+            self.written += len(part)
+            if self.written >= WRITE_CHARS and self._is_master_process():
+                self.written = 0
+                self.flush()
+        return len(string)
 
 
 class KernelApp(ipykernel.kernelapp.IPKernelApp):
-    """A kernel whose output queue is not limited: a full queue would drop messages."""
+    """A kernel whose output queue is short, and blocks the sender instead of dropping messages."""
 
     def init_iopub(self, context):
-        context.setsockopt(zmq.SNDHWM, 0)
-        super().init_iopub(context)
+        self.iopub_socket = context.socket(zmq.PUB)
+        self.iopub_socket.linger = 1000
+        self.iopub_socket.set(zmq.SNDHWM, QUEUE_MESSAGES)
+        self.iopub_socket.set(zmq.XPUB_NODROP, 1)
+        self.iopub_port = self._bind_socket(self.iopub_socket, self.iopub_port)
+        self.configure_tornado_logger()
+        self.iopub_thread = Publisher(self.iopub_socket, pipe=True)
+        self.iopub_thread.start()
+        self.iopub_socket = self.iopub_thread.background_socket
+
+
+def prefer_for_oom_kill(pid):
+    """Makes the kernel kill this process before the server when memory is short."""
+    try:
+        with open(f"/proc/{pid}/oom_score_adj", "w", encoding="ascii") as file:
+            file.write(OOM_SCORE)
+    except OSError:
+        pass
 
 
 def child_main(request):
@@ -56,16 +126,13 @@ def child_main(request):
     null = os.open("/dev/null", os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
-    try:
-        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-            file.write(OOM_SCORE)
-    except OSError:
-        pass
+    prefer_for_oom_kill("self")
     os.environ.clear()
     os.environ.update(request["env"])
     os.chdir(request["cwd"])
     sys.argv = request["argv"]
     app = KernelApp.instance(parent_handle=os.getppid(), log_level=logging.ERROR)
+    app.outstream_class = f"{Stream.__module__}.{Stream.__name__}"
     if request["language"] == "bash":
         from bash_kernel import BashKernel
         app.kernel_class = BashKernel
@@ -188,7 +255,7 @@ class Forks:
                 data = self.socket.recv(MESSAGE_MAX)
             except BlockingIOError:
                 return
-            if not data:  # without the zygote no kernel can start: the server starts again
+            if not data:  # without the zygote no kernel can start: the next request starts a new server
                 os._exit(70)
             message = json.loads(data)
             if "started" in message:

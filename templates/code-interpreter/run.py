@@ -1,9 +1,11 @@
 #!/usr/bin/python3 -IS
 """The client of the tool run_code: sends a cell to the server, prints its output and results.
-usage: run.py REQUEST    (JSON: code, language, context_name, restart, timeout, images, waits, is_rolled_back)
+usage: run.py REQUEST    (JSON: action, code, language, context_name, restart, timeout, images,
+                          images_max, images_bytes, waits)
 
-It exits with 75 if nothing listens, unless it is to wait; with 1 if the code fails. Images go to
-files below the directory `images`."""
+The action is "run", "list" (the contexts) or "remove" (a context). It exits with 75 if nothing
+listens, unless it is to wait; with 1 if the code fails. Images go to files below the directory
+`images`."""
 
 import binascii
 import json
@@ -29,21 +31,40 @@ def connect(waits):
             time.sleep(0.01)
 
 
+class Ended(Exception):
+    """The server has closed the connection before its reply was whole."""
+
+
+def read(reply, size):
+    data = reply.read(size)
+    if len(data) < size:
+        raise Ended
+    return data
+
+
+def read_line(reply):
+    line = reply.readline()
+    if not line.endswith(b"\n"):
+        raise Ended
+    return line
+
+
 def lines(reply):
     """Yields the lines of a chunked body."""
     rest = b""
     while True:
-        size = int(reply.readline().split(b";")[0] or b"0", 16)
-        *whole, rest = (rest + reply.read(size)).split(b"\n")
+        size = int(read_line(reply).split(b";")[0], 16)
+        *whole, rest = (rest + read(reply, size)).split(b"\n")
         yield from whole
         if size == 0:
             return
-        reply.readline()
+        read_line(reply)
 
 
 class Printer:
-    def __init__(self, images):
-        self.images, self.count, self.status = images, 0, 0
+    def __init__(self, request):
+        self.images, self.max, self.room = (request.pop(each) for each in ("images", "images_max", "images_bytes"))
+        self.count, self.status, self.is_whole = 0, 0, False
 
     def show(self, event):
         kind = event["type"]
@@ -57,44 +78,106 @@ class Printer:
             self.status = 1
             text = re.sub("\x1b\\[[0-9;]*m", "", event["traceback"]) or f"{event['name']}: {event['value']}"
             print(text, file=sys.stderr)
+        elif kind == "end_of_execution":
+            self.is_whole = True
 
     def result(self, event):
         image = next((each for each in ("png", "jpeg") if each in event), None)
         if image:
-            self.count += 1
-            os.makedirs(self.images, exist_ok=True)
-            with open(f"{self.images}/{self.count:02}.{image}", "wb") as file:
-                file.write(binascii.a2b_base64(event[image]))
-            print(f"[image {self.count}]", flush=True)
+            self.image(image, event[image])
         else:
             text = next((event[each] for each in ("text", "markdown", "html", "svg", "latex") if each in event), "")
             print(text, flush=True)
+
+    def image(self, kind, text):
+        """Writes an image to a file, if the result of the call has room for it."""
+        self.count += 1
+        data = binascii.a2b_base64(text)
+        size = len(data) * 4 // 3 + 32  # in the result
+        if self.count > self.max or size > self.room:
+            print(f"[image {self.count} was left out: one call returns at most {self.max} images, in 24 MiB]", flush=True)
+            self.room = 0  # no smaller one may take its place
+            return
+        self.room -= size
+        os.makedirs(self.images, exist_ok=True)
+        with open(f"{self.images}/{self.count:04}.{kind}", "wb") as file:
+            file.write(data)
+        print(f"[image {self.count}]", flush=True)
+
+
+class Connection:
+    """One connection for several requests."""
+
+    def __init__(self, waits):
+        self.socket = connect(waits)
+        self.reply = self.socket.makefile("rb")
+
+    def ask(self, verb, path, body=b""):
+        """Sends a request. Returns the status of the reply and its headers; the body follows."""
+        self.socket.sendall(b"%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" %
+                            (verb, path, len(body)) + body)
+        status, headers = int(read_line(self.reply).split()[1]), {}
+        for line in iter(lambda: read_line(self.reply), b"\r\n"):
+            name, _, value = line.partition(b":")
+            headers[name.lower()] = value.strip()
+        return status, headers
+
+    def body(self, headers):
+        return read(self.reply, int(headers.get(b"content-length", b"0"))).decode()
+
+
+def run(connection, request):
+    printer = Printer(request)
+    try:
+        status, headers = connection.ask(b"POST", b"/execute", json.dumps(request).encode())
+        if status != 200:
+            print(connection.body(headers), file=sys.stderr)
+            return 1
+        for line in lines(connection.reply):
+            if line:
+                printer.show(json.loads(line))
+    except (Ended, ConnectionError):
+        pass
+    if not printer.is_whole:
+        print("[the code interpreter ended before the cell did: output may be missing, and all variables are lost]",
+              file=sys.stderr)
+    return printer.status if printer.is_whole else 1
+
+
+def named(connection):
+    _, headers = connection.ask(b"GET", b"/names")
+    return json.loads(connection.body(headers))
+
+
+def list_contexts(connection, _):
+    for each in named(connection):
+        print(f"{each['name']} ({each['language']})")
+    return 0
+
+
+def remove(connection, request):
+    aliases = {"py": "python", "python3": "python", "sh": "bash", "js": "javascript", "ts": "typescript"}
+    language = request["language"].lower().strip()
+    language = aliases.get(language, language)
+    found = [each["id"] for each in named(connection)
+             if (each["name"], each["language"]) == (request["context_name"], language)]
+    if not found:
+        print(f"there is no context '{request['context_name']}' of {language}", file=sys.stderr)
+        return 1
+    connection.ask(b"DELETE", b"/contexts/" + found[0].encode())
+    return 0
 
 
 def main():
     sys.stdout.reconfigure(encoding="utf-8", errors="replace")
     sys.stderr.reconfigure(encoding="utf-8", errors="replace")
     request = json.loads(sys.argv[1])
-    images, rolled_back = request.pop("images"), request.pop("is_rolled_back")
-    connection = connect(request.pop("waits"))
-    if rolled_back:
-        print("[the kernels ended with a rollback: there are no variables from before]", file=sys.stderr)
-    body = json.dumps(request).encode()
-    connection.sendall(b"POST /execute HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-    reply = connection.makefile("rb")
-    status = int(reply.readline().split()[1])
-    headers = {}
-    for line in iter(reply.readline, b"\r\n"):
-        name, _, value = line.partition(b":")
-        headers[name.lower()] = value.strip()
-    if status != 200:
-        print(reply.read(int(headers.get(b"content-length", b"0"))).decode(), file=sys.stderr)
+    action = {"run": run, "list": list_contexts, "remove": remove}[request.pop("action")]
+    try:
+        return action(Connection(request.pop("waits")), request)
+    except (Ended, ConnectionError):
+        print("the code interpreter has ended: try again", file=sys.stderr)
         return 1
-    printer = Printer(images)
-    for line in lines(reply):
-        if line:
-            printer.show(json.loads(line))
-    return printer.status
 
 
 sys.exit(main())

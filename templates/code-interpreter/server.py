@@ -9,6 +9,7 @@ are programs. All are driven by jupyter-client.
                                     restart?} -> lines of JSON
     GET    /contexts               POST /contexts {language?, cwd?}
     DELETE /contexts/ID            POST /contexts/ID/restart
+    GET    /names                  the contexts that have a name (context_name), for the tool run_code
     GET    /health
 
 A client that goes away, or a timeout (in seconds), interrupts its cell. A kernel that does not react
@@ -37,13 +38,18 @@ BODY_MAX = 64 << 20
 OUTPUT_MAX = 16 << 20    # bytes of a cell that a client gets
 RESULTS_MAX = 128 << 20  # the same for its results: pictures, tables
 KEPT_MAX = 1 << 30       # bytes of a cell's output that are kept in a file
+KEPT_FILES = 4           # of a context
+EVENTS_MAX = 4096        # that wait for a slow client; then its kernel waits
+EVENT_BYTES = 256        # that an event takes besides its text
 CONTEXTS_MAX = 64
 START_SECONDS = 60
 INTERRUPT_SECONDS = 4
 ABORTED_SECONDS = 0.05
 REPLY_SECONDS = 0.002
 SILENCE_SECONDS = 60     # then a client hears that the cell still runs
+OOM_SECONDS = 2          # until memory.events is current
 OUTPUT_DIR = "/tmp/code-interpreter"
+MEMORY_EVENTS = "/sys/fs/cgroup/memory.events"
 HERE = os.path.dirname(os.path.abspath(__file__))
 HOME = "/home/user" if os.path.isdir("/home/user") else os.path.expanduser("~")
 ALIASES = {"py": "python", "python3": "python", "sh": "bash", "js": "javascript", "ts": "typescript"}
@@ -124,39 +130,63 @@ class Variables:
                          else self.removers[self.language](name) for name in self.values)
 
 
-def oom_kills():
-    """Returns how many processes the kernel of the host has killed for memory, or None."""
-    try:
-        with open("/proc/vmstat", encoding="ascii") as file:
-            return next((int(line.split()[1]) for line in file if line.startswith("oom_kill ")), None)
-    except (OSError, ValueError):
-        return None
+class OomKills:
+    """How many processes of the sandbox were killed because of its memory limit. Reading the file
+    makes holt-init renew it, a moment later."""
+
+    @staticmethod
+    def read():
+        """Returns the time of the last renewal and the count; (None, 0) if nothing counts them."""
+        try:
+            changed = os.stat(MEMORY_EVENTS).st_mtime_ns
+            with open(MEMORY_EVENTS, encoding="ascii") as file:
+                return changed, next((int(line.split()[1]) for line in file if line.startswith("oom_kill ")), 0)
+        except (OSError, ValueError):
+            return None, 0
+
+    @classmethod
+    async def count(cls, enough):
+        """Returns the current count, or one that is greater than `enough`."""
+        first, found = cls.read()
+        changed, until = first, time.monotonic() + OOM_SECONDS
+        while changed is not None and changed == first and found <= enough and time.monotonic() < until:
+            await asyncio.sleep(0.03)
+            changed, found = cls.read()
+        return found
+
+
+def byte_count(text):
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
 class Kernel:
     """A running kernel: its process, its channels, and the cell that gets its messages."""
 
     specs = Specs()
-    zmq_context = zmq.asyncio.Context()
-    zmq_context.setsockopt(zmq.RCVHWM, 0)  # a full queue would drop messages
+    zmq_contexts = {True: zmq.asyncio.Context(), False: zmq.asyncio.Context()}
+    zmq_contexts[True].setsockopt(zmq.RCVHWM, forked.QUEUE_MESSAGES)  # then a forked kernel waits
+    zmq_contexts[False].setsockopt(zmq.RCVHWM, 0)  # others would drop messages
 
     def __init__(self, language, cwd):
         self.language, self.cwd = language, cwd
         self.manager = self.client = self.reader = self.watcher = None
         self.cell, self.is_ready = None, asyncio.Event()
         self.cause, self.is_told = None, False  # of its end; whether a client has heard it
+        self.oom_kills = None
 
     async def start(self):
-        self.oom_kills = oom_kills()
+        self.oom_kills = asyncio.ensure_future(OomKills.count(1 << 62))
         is_forked = self.language in ("python", "bash")
         self.manager = AsyncKernelManager(
-            kernel_name=self.language, kernel_spec_manager=self.specs, context=self.zmq_context,
+            kernel_name=self.language, kernel_spec_manager=self.specs, context=self.zmq_contexts[is_forked],
             connection_file=os.path.join(runtime_dir, uuid.uuid4().hex + ".json"),
             transport="ipc" if is_forked else "tcp")
         if is_forked:
             self.manager.ip = self.manager.connection_file[:-5]
         await self.manager.start_kernel(cwd=self.cwd, env=dict(os.environ), **quiet(is_forked))
-        self.client = self.manager.client()
+        if not is_forked:
+            forked.prefer_for_oom_kill(self.manager.provisioner.pid)
+        self.client = self.manager.client(context=self.zmq_contexts[is_forked])
         self.client.start_channels(stdin=False, hb=False)
         self.watcher = asyncio.ensure_future(self.watch())
         self.reader = asyncio.ensure_future(self.read())
@@ -177,6 +207,9 @@ class Kernel:
     async def read(self):
         """Passes messages about the cell that runs to it; output of earlier cells is dropped."""
         while True:
+            while self.cell and self.cell.queue.qsize() > EVENTS_MAX:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0)  # a message that is there would be received without a turn of the loop
             message = self.parse(await self.client.iopub_channel.socket.recv_multipart())
             self.is_ready.set()
             if message and self.cell and message["parent_header"].get("msg_id") == self.cell.id:
@@ -227,12 +260,13 @@ class Kernel:
             while process.poll() is None:
                 await asyncio.sleep(0.1)
             status = process.returncode
-        self.cause = self.cause or self.explain(status)
+        self.cause = self.cause or await self.explain(status)
         if self.cell:
             self.cell.put(("died", self.cause))
 
-    def explain(self, status):
-        if status == -signal.SIGKILL and self.oom_kills is not None and oom_kills() > self.oom_kills:
+    async def explain(self, status):
+        before = await self.oom_kills
+        if status == -signal.SIGKILL and await OomKills.count(before) > before:
             return "the kernel was killed because the sandbox reached its memory limit; its variables are lost"
         how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
         return f"the kernel {how}; its variables are lost"
@@ -242,6 +276,9 @@ class Kernel:
 
     def execute(self, cell, code, silent):
         self.cell, cell.is_idle, cell.is_over, cell.reply = cell, False, False, None
+        if not self.is_alive():
+            cell.put(("died", self.cause))
+            return
         cell.id = self.client.execute(code, silent=silent, store_history=not silent,
                                       allow_stdin=False, stop_on_error=False)
 
@@ -284,7 +321,7 @@ class Cell:
         self.id, self.name, self.queue = None, name, asyncio.Queue()
         self.output_bytes = self.result_bytes = self.kept_bytes = 0
         self.file, self.reply = None, None
-        self.has_count = self.has_failed = self.is_idle = self.is_over = False
+        self.has_count = self.has_failed = self.is_idle = self.is_over = self.is_finished = False
 
     def put(self, item):
         self.queue.put_nowait(item)
@@ -336,23 +373,25 @@ class Cell:
         self.put(("event", event))
 
     def add_output(self, stream, text):
-        size = len(text)
+        size = byte_count(text)
         if self.output_bytes + size <= OUTPUT_MAX and not self.file:
             self.output_bytes += size
             self.event({"type": stream, "text": text, "timestamp": time.time_ns()})
             return
-        room = max(0, OUTPUT_MAX - self.output_bytes) if not self.file else 0
-        if room:
+        data = text.encode("utf-8", "replace")
+        room = 0 if self.file else OUTPUT_MAX - self.output_bytes
+        while room < len(data) and data[room] & 0xc0 == 0x80:  # not within a character
+            room -= 1
+        if room > 0:
             self.output_bytes += room
-            self.event({"type": stream, "text": text[:room], "timestamp": time.time_ns()})
-        self.keep(text[room:])
+            self.event({"type": stream, "text": data[:room].decode(), "timestamp": time.time_ns()})
+        self.keep(data[max(room, 0):])
 
-    def keep(self, text):
+    def keep(self, data):
         """Writes output that the client does not get to a file."""
         if not self.file:
             os.makedirs(OUTPUT_DIR, exist_ok=True)
             self.file = open(os.path.join(OUTPUT_DIR, self.name + ".txt"), "wb")
-        data = text.encode("utf-8", "replace")
         self.kept_bytes += len(data)
         if self.kept_bytes <= KEPT_MAX:
             try:
@@ -361,8 +400,10 @@ class Cell:
                 self.kept_bytes = KEPT_MAX + 1
 
     def finish(self):
-        if not self.file:
+        """Says where output is that the client did not get."""
+        if not self.file or self.is_finished:
             return
+        self.is_finished = True
         try:
             self.file.close()
         except OSError:
@@ -385,8 +426,8 @@ class Cell:
             result["text"] = text[1:-1]  # as E2B does
         if extra:
             result["extra"] = extra
-        size = sum(len(each) for each in data.values() if isinstance(each, str))
-        self.result_bytes += size
+        size = sum(byte_count(each if isinstance(each, str) else json.dumps(each)) for each in data.values())
+        self.result_bytes += size + EVENT_BYTES
         if self.result_bytes > RESULTS_MAX:
             result = {"type": "result", "is_main_result": is_main,
                       "text": f"[a result of {size} bytes was left out: the cell has too many]"}
@@ -398,6 +439,13 @@ def error(name, value, traceback=None):
             "traceback": f"{name}: {value}" if traceback is None else traceback}
 
 
+def remove_file(path):
+    try:
+        os.remove(path)
+    except OSError:
+        pass
+
+
 class Context:
     """A kernel that can be replaced, and the queue of cells for it."""
 
@@ -405,6 +453,7 @@ class Context:
         self.id, self.language, self.cwd = str(uuid.uuid4()), language, cwd
         self.lock, self.cells, self.is_removed = asyncio.Lock(), 0, False
         self.kernel, self.starting, self.notice = None, None, None
+        self.files = []  # of output that was cut
 
     def describe(self):
         return {"id": self.id, "language": self.language, "cwd": self.cwd}
@@ -452,40 +501,58 @@ class Context:
             await self.ready()
 
     async def run(self, request, send, gone):
-        """Runs one cell, unless the client goes away while others run."""
+        """Runs one cell, unless the client goes away while others run or the context is removed.
+        Returns whether it has run."""
         taking = asyncio.ensure_future(self.lock.acquire())
         await asyncio.wait([taking, gone], return_when=asyncio.FIRST_COMPLETED)
         if not taking.done():
             taking.cancel()
-            return
+            return False
         try:
-            if not gone.done() and not self.is_removed:
-                await self.run_cell(request, send, gone)
+            if gone.done() or self.is_removed:
+                return False
+            await self.run_cell(request, send, gone)
+            return True
         finally:
             self.lock.release()
 
     async def run_cell(self, request, send, gone):
         kernel = await self.ready()
         self.cells += 1
-        if self.notice:
-            notice, self.notice = self.notice, None
+        notice, self.notice = self.notice or contexts.take_notice(), None
+        if notice:
             await send({"type": "stderr", "text": f"[{notice}]\n", "timestamp": time.time_ns()})
         variables = Variables(self.language, request.get("env_vars") or {})
         if variables.values:
             await self.run_silently(kernel, variables.code_to_set())
         cell = Cell(f"{self.id}-{self.cells}")
         gone.add_done_callback(lambda _: cell.put(("gone", None)))
-        kernel.execute(cell, request["code"], False)
-        await self.follow(kernel, cell, send, request)
-        if variables.values and kernel.is_alive():
-            await self.run_silently(kernel, variables.code_to_reset())
-        kernel.cell = None
+        try:
+            kernel.execute(cell, request["code"], False)
+            await self.follow(kernel, cell, send, request)
+            if variables.values and kernel.is_alive():
+                await self.run_silently(kernel, variables.code_to_reset())
+        finally:
+            kernel.cell = None
+            self.keep_file(cell.file)
+
+    def keep_file(self, file):
+        """Removes files of earlier cells when there are too many."""
+        self.files += [file.name] if file else []
+        while len(self.files) > KEPT_FILES or (self.is_removed and self.files):
+            remove_file(self.files.pop(0))
 
     async def run_silently(self, kernel, code):
+        """Runs code whose output nobody gets; tries again while the kernel refuses code."""
         cell = Cell("silent")
         kernel.execute(cell, code, True)
-        while (await cell.queue.get())[0] not in ("idle", "died", "aborted"):
-            pass
+        while True:
+            kind, _ = await cell.queue.get()
+            if kind in ("idle", "died"):
+                return
+            if kind == "aborted":
+                await asyncio.sleep(ABORTED_SECONDS)
+                kernel.execute(cell, code, True)
 
     async def follow(self, kernel, cell, send, request):
         """Sends the events of a cell until it ends, is interrupted or its kernel dies."""
@@ -498,8 +565,10 @@ class Context:
                     await asyncio.wait_for(cell.queue.get(), left)
             except asyncio.TimeoutError:
                 kind, value = "silence", {"type": "keepalive"}
-            if until is not None and time.monotonic() >= until and kind != "idle":
-                await send(error("TimeoutError", await self.break_off(kernel, cell, timeout)))
+            if until is not None and time.monotonic() >= until and kind not in ("idle", "died"):
+                if kind == "event":
+                    await send(value)
+                await send(error("TimeoutError", await self.break_off(kernel, cell, send, timeout)))
                 return
             if kind == "idle":
                 return
@@ -508,31 +577,43 @@ class Context:
                 kernel.execute(cell, code, False)
                 continue
             if kind == "gone":
-                await self.break_off(kernel, cell, None)
+                await self.break_off(kernel, cell, None, None)
                 return
             if kind == "died":
-                cell.finish()
-                while cell.queue.qsize():
-                    await send(cell.queue.get_nowait()[1])
+                await self.send_rest(cell, send)
                 kernel.is_told = True
                 await send(error("ContextRestarting", value))
                 return
             await send(value)
 
-    async def break_off(self, kernel, cell, timeout):
-        """Interrupts a cell; kills the kernel if that has no effect. Returns what was done."""
+    async def send_rest(self, cell, send):
+        """Sends the output that waits, and says where the rest is."""
+        cell.finish()
+        while cell.queue.qsize():
+            kind, event = cell.queue.get_nowait()
+            if send and kind == "event" and event["type"] != "error":
+                await send(event)
+
+    async def break_off(self, kernel, cell, send, timeout):
+        """Interrupts a cell; kills the kernel if that has no effect. Sends the output until then, if
+        there is a client. Returns what was done."""
         cause = f"the cell ran longer than {timeout} s" if timeout else "the client of the cell went away"
         await kernel.interrupt()
         until = time.monotonic() + INTERRUPT_SECONDS
         while time.monotonic() < until:
             try:
-                kind, _ = await asyncio.wait_for(cell.queue.get(), until - time.monotonic())
+                kind, event = await asyncio.wait_for(cell.queue.get(), until - time.monotonic())
             except asyncio.TimeoutError:
                 break
-            if kind == "idle":
+            if kind in ("idle", "aborted"):
                 return f"{cause} and was interrupted"
             if kind == "died":
-                break
+                await self.send_rest(cell, send)
+                kernel.is_told = bool(send)
+                return f"{cause}; {kernel.cause}"
+            if send and kind == "event" and event["type"] != "error":
+                await send(event)
+        await self.send_rest(cell, send)
         lost = f"{cause} and did not react to an interrupt: the kernel was restarted, its variables are lost"
         await kernel.stop(lost)
         self.notice, self.kernel = None if timeout else lost, None
@@ -556,6 +637,13 @@ class Contexts:
 
     def __init__(self):
         self.by_id, self.default = {}, {}
+        reason = os.environ.pop("HOLT_RESTARTED", None)  # why an earlier server has ended
+        self.lost = self.notice = reason and f"{reason}: there are no variables from before"
+
+    def take_notice(self):
+        """Returns why there are no variables from before, for the first cell alone."""
+        notice, self.notice = self.notice, None
+        return notice
 
     def make(self, language, cwd=HOME):
         language = ALIASES.get(language.lower().strip(), language.lower().strip())
@@ -565,7 +653,7 @@ class Contexts:
             names = ", ".join(Kernel.specs.languages())
             raise Refusal(400, f"no kernel for '{language}' in this sandbox (there are {names})") from None
         if len(self.by_id) >= CONTEXTS_MAX:
-            raise Refusal(429, f"limit of {CONTEXTS_MAX} contexts reached: remove one")
+            raise Refusal(429, f"limit of {CONTEXTS_MAX} contexts reached: remove one first")
         if not os.access(cwd, os.X_OK) or not os.path.isdir(cwd):
             raise Refusal(400, f"the directory '{cwd}' does not exist or cannot be entered")
         context = Context(language, cwd)
@@ -581,8 +669,12 @@ class Contexts:
 
     def find(self, name):
         if name not in self.by_id:
-            raise Refusal(404, f"Context {name} not found")
+            raise Refusal(404, f"Context {name} not found" + (f" ({self.lost})" if self.lost else ""))
         return self.by_id[name]
+
+    def named(self):
+        """Describes the contexts that code reaches by their names."""
+        return [{**context.describe(), "name": name} for (_, name), context in self.default.items()]
 
     async def remove(self, name):
         context = self.find(name)
@@ -590,6 +682,7 @@ class Contexts:
         self.default = {key: each for key, each in self.default.items() if each is not context}
         context.is_removed = True
         await context.end("the context was removed")
+        context.keep_file(None)
 
 
 contexts = Contexts()
@@ -652,12 +745,26 @@ class Execute(Handler):
         if request.get("restart"):
             await context.restart()
         self.set_header("Content-Type", "application/json")
-        await context.run(request, self.send, self.gone)
-        if self.gone.done():
+        await self.send_head()
+        await self.run(context, request)
+        if not self.gone.done():
+            await self.send({"type": "end_of_execution"})
+
+    async def run(self, context, request):
+        try:
+            has_run = await context.run(request, self.send, self.gone)
+        except Refusal as refusal:  # the kernel does not start
+            await self.send(error("ContextRestarting", str(refusal)))
             return
-        if context.is_removed and not self._headers_written:
-            raise Refusal(404, f"Context {context.id} not found")
-        await self.send({"type": "end_of_execution"})
+        if not has_run and not self.gone.done():
+            await self.send(error("ContextRestarting", "the context was removed"))
+
+    async def send_head(self):
+        """Sends the header at once: clients count the time of a cell from then on."""
+        try:
+            await self.flush()
+        except StreamClosedError:
+            self.on_connection_close()
 
     async def send(self, event):
         """Sends an event at once; a slow client holds the cell's queue back, not the kernel."""
@@ -684,6 +791,12 @@ class ContextList(Handler):
         self.finish(context.describe())
 
 
+class NameList(Handler):
+    def get(self):
+        self.set_header("Content-Type", "application/json")
+        self.finish(json.dumps(contexts.named()))
+
+
 class OneContext(Handler):
     async def delete(self, name):
         await contexts.remove(name)
@@ -699,7 +812,7 @@ class Restart(Handler):
 async def main(port):
     forks.listen()
     application = web.Application([
-        ("/health", Health), ("/execute", Execute), ("/contexts", ContextList),
+        ("/health", Health), ("/execute", Execute), ("/contexts", ContextList), ("/names", NameList),
         ("/contexts/([^/]+)", OneContext), ("/contexts/([^/]+)/restart", Restart)],
         log_function=lambda _: None)
     sockets = bind_sockets(port, "127.0.0.1")
@@ -721,5 +834,8 @@ if __name__ == "__main__":
     log = open(os.devnull, "wb")
     os.umask(0o022)
     with tempfile.TemporaryDirectory(prefix="kernels-") as runtime_dir:
-        asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else PORT))
+        wanted_port = int(sys.argv[1]) if len(sys.argv) > 1 else PORT
+        if wanted_port == PORT:  # the contexts of an earlier server are gone
+            shutil.rmtree(OUTPUT_DIR, ignore_errors=True)
+        asyncio.run(main(wanted_port))
     os._exit(0)  # kernels end with the zygote, and that with this process

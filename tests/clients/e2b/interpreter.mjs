@@ -122,6 +122,43 @@ await claim("other_languages_keep_their_state_or_are_refused_by_name", async () 
   await assert.rejects(code(box, "1", { language: "cobol" }));
 });
 
+await claim("the_environment_of_a_script_is_for_one_run_too", async () => {
+  const box = await interpreter();
+  const seen = "process.env.RUN ?? '-'";
+  assert.equal((await code(box, seen, { language: "js", envs: { RUN: "r" } })).text, "r");
+  assert.equal((await code(box, seen, { language: "js" })).text, "-");
+  const thrown = await code(box, "throw new Error(process.env.RUN)", { language: "js", envs: { RUN: "r" } });
+  assert.equal(thrown.error.value, "r");
+  assert.equal((await code(box, seen, { language: "js" })).text, "-"); // although the kernel refuses code after an error
+});
+
+await claim("a_script_that_takes_too_long_is_given_up", async () => {
+  const box = await interpreter();
+  await code(box, "let kept = 1", { language: "js" });
+  const late = await code(box, "console.log('before'); await new Promise((done) => setTimeout(done, 1e8))",
+    { language: "js", timeoutMs: 2000 }).catch((error) => error);
+  assert.ok(late instanceof TimeoutError, String(late));
+  assert.equal((await code(box, "1 + 1", { language: "js" })).text, "2"); // the next one runs
+});
+
+await claim("results_and_executions_have_a_json_form", async () => {
+  const box = await interpreter();
+  const execution = await code(box, "print('out')\n'value'");
+  const json = JSON.parse(JSON.stringify(execution));
+  assert.deepEqual(json.logs.stdout, ["out\n"]);
+  assert.equal(json.results[0].text, "value");
+  assert.equal(execution.toJSON().results[0].text, "value");
+  assert.equal(execution.results[0].toJSON().text, "value");
+});
+
+await claim("twenty_contexts_run_at_once", async () => {
+  const box = await interpreter();
+  const contexts = await Promise.all(Array.from({ length: 20 }, () => box.createCodeContext()));
+  await Promise.all(contexts.map((context, i) => code(box, `x = ${i}`, { context })));
+  const values = await Promise.all(contexts.map((context) => code(box, "x", { context })));
+  assert.deepEqual(values.map((each) => each.text), contexts.map((_, i) => String(i)));
+});
+
 await claim("much_output_is_whole", async () => {
   const box = await interpreter();
   const execution = await code(box, "for i in range(100000): print(i)");
@@ -188,6 +225,16 @@ await claim("the_rest_of_a_sandbox_is_there_too", async () => {
   const again = await Interpreter.connect(box.sandboxId, { timeoutMs: longMs });
   await eventually(async () => (await callSandbox(box, "GET", "/health", { port: 49999 })).status === 200);
   assert.equal((await code(again, "1 + 2")).text, "3");
+});
+
+await claim("a_kernel_killed_for_memory_says_so", async () => {
+  const box = await interpreter();
+  const total = Number((await box.commands.run("awk '/MemTotal/ { print $2 }' /proc/meminfo")).stdout);
+  if (total > 4 << 20) return; // of the template, which has no limit: the host would be short of memory
+  const { error } = await code(box, `b"x" * ${total * 2048}`);
+  assert.equal(error.name, "ContextRestarting");
+  assert.match(error.value, /the sandbox reached its memory limit; its variables are lost/);
+  assert.equal((await code(box, "1 + 1")).text, "2");
 });
 
 await claim("code_on_a_killed_sandbox_says_so", async () => {
