@@ -36,6 +36,7 @@ struct holt_network {
     const char *mode; /* what all layers together amount to: "none", "open" or "allow" */
     const struct holt_network_layer *const *layers;
     size_t layer_count;
+    bool is_learning; /* the layer of the sandbox is open for now, see holt_network_learn */
 };
 
 /* Returns the policy of a sandbox with all its layers. */
@@ -90,6 +91,16 @@ struct holt_connection_list {
     size_t count;
     const struct holt_connection *const *items;
 };
+
+/* Takes one message of holt_network_learn; returns 0 to go on. */
+typedef int (*holt_learn_fn)(void *context, const struct holt_connection_list *connections);
+
+/* Lets a sandbox reach what is public, as far as the other layers allow it, and passes its
+ * connections as they end, until the function returns another value than 0. It is called once when
+ * the network is open, and about four times a second, also without a connection. The sandbox has its
+ * own policy again afterwards, also if the caller is killed. */
+HOLT_API int holt_network_learn(struct holt *holt, const char *sandbox, holt_learn_fn fn,
+                                void *context, int64_t deadline, struct holt_error *error);
 
 struct holt_network_log_options {
     size_t size;

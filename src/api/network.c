@@ -2,6 +2,7 @@
 #include "host/sandbox/network.h"
 
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/message/network_messages.h"
@@ -10,16 +11,18 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/xalloc.h"
 #include "host/core/host.h"
 #include "host/core/owned_template.h"
 #include "host/net/net.h"
 #include "host/sandbox/sandbox.h"
 #include "host/sandbox/template_network.h"
+#include "http/stream.h"
 #include "net/policy.h"
 #include "net/proxy.h"
 #include "net/target.h"
 
-enum { LOG_STEP_MS = 250 };
+enum { LOG_STEP_MS = 250, LEARN_LINES_MAX = 64, LEARN_INTERVAL_MS = 250 };
 
 static const char *const *rules_message(struct arena *arena, const struct net_rules *rules)
 {
@@ -46,6 +49,7 @@ static const char *proxy_message(struct arena *arena, const struct net_proxy *pr
 static struct msg_network network_message(struct arena *arena, const struct net_policy *policy)
 {
     struct msg_network_layer *layers = arena_take(arena, policy->count, sizeof(*layers));
+    bool is_learning = false;
 
     for (size_t i = 0; i < policy->count; i++) {
         const struct net_layer *layer = &policy->layers[i];
@@ -59,7 +63,10 @@ static struct msg_network network_message(struct arena *arena, const struct net_
                                                 .allow_wins = layer->allow_wins,
                                                 .proxy = proxy_message(arena, layer->proxy) };
     }
-    return (struct msg_network){ .mode = net_mode_name(policy->count > 0 ? net_policy_mode(policy)
+    for (size_t i = 0; i < policy->count; i++)
+        is_learning = is_learning || policy->layers[i].inspects;
+    return (struct msg_network){ .learning = is_learning,
+                                 .mode = net_mode_name(policy->count > 0 ? net_policy_mode(policy)
                                                                          : NET_ANY),
                                  .layers = layers,
                                  .layers_count = policy->count };
@@ -254,6 +261,80 @@ int network_service_log(const struct call *call, const struct msg_network_log_re
         call,
         MESSAGE(msg_network_log_response, .connections = connections, .connections_count = count),
         err);
+}
+
+/* --- learning -----------------------------------------------------------------------------------
+ */
+
+struct learn_stream {
+    struct stream stream;
+    struct sandbox *sandbox;
+    uint64_t after; /* the number of the last line that was sent */
+    bool has_begun;
+    struct net_log_line lines[LEARN_LINES_MAX];
+};
+
+/* A message comes even without a line: only a write detects a client that has gone. */
+static int learn_next(struct stream *stream, struct buf *out, struct err *err)
+{
+    struct learn_stream *self = (struct learn_stream *)stream;
+    struct msg_network_connection connections[LEARN_LINES_MAX];
+    uint64_t wait_ms = self->has_begun ? LEARN_INTERVAL_MS : 0;
+    size_t count = sandbox_network_log(self->sandbox, self->after, wait_ms, self->lines,
+                                       self->has_begun ? LEARN_LINES_MAX : 0);
+    int r;
+
+    self->has_begun = true;
+    for (size_t i = 0; i < count; i++) {
+        connections[i] = connection_message(&self->lines[i]);
+        self->after = self->lines[i].number;
+    }
+    r = message_add(out, MESSAGE(msg_network_learn_response, .connections = connections,
+                                 .connections_count = count));
+    return r < 0 ? err_sys(err, r, "write the connections of a sandbox") : 1;
+}
+
+static void learn_close(struct stream *stream)
+{
+    struct learn_stream *self = (struct learn_stream *)stream;
+
+    sandbox_network_learn_end(self->sandbox);
+    sandbox_unref(self->sandbox);
+    free(self);
+}
+
+/* Returns the number of the last line of the log. */
+static uint64_t log_end(struct learn_stream *self)
+{
+    uint64_t last = 0;
+    size_t count;
+
+    do {
+        count = sandbox_network_log(self->sandbox, last, 0, self->lines, LEARN_LINES_MAX);
+        if (count > 0)
+            last = self->lines[count - 1].number;
+    } while (count == LEARN_LINES_MAX);
+    return last;
+}
+
+int network_service_learn(const struct call *call, const struct msg_network_learn_request *request,
+                          struct stream **ret, struct err *err)
+{
+    static const struct stream_ops ops = { learn_next, learn_close };
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    struct learn_stream *self;
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
+
+    if (r == 0)
+        r = sandbox_network_learn(sandbox, err);
+    if (r < 0)
+        return r;
+    self = xcalloc(1, sizeof(*self));
+    self->stream.ops = &ops;
+    self->sandbox = TAKE_PTR(sandbox);
+    self->after = log_end(self);
+    *ret = &self->stream;
+    return 0;
 }
 
 int network_service_test(const struct call *call, const struct msg_network_test_request *request,

@@ -65,6 +65,7 @@
     row(LOCK_CHANNEL, "host/machine/channel.c", "the frames to one guest")                         \
     row(LOCK_NAMES, "host/sandbox/name.c", "the names of sandboxes, for events")                   \
     row(LOCK_BRIDGE, "cli/mcp/bridge.c", "the calls under way")                                    \
+    row(LOCK_LESSON, "cli/commands/net_learn.c", "the state of the network that is learned")       \
     row(LOCK_BRIDGE_SANDBOX, "cli/mcp/sandbox.c", "the bridge's sandbox")                          \
     row(LOCK_BRIDGE_OUTPUT, "cli/mcp/bridge.c", "the bridge's standard output")                    \
     row(LOCK_CLIENT, "client/transport/handle.c", "the idle connections of one handle")            \

@@ -146,7 +146,7 @@ static bool policy_inspects(const struct net_policy *policy)
     if (net_policy_mode(policy) == NET_ALLOW)
         return true;
     for (size_t i = 0; i < policy->count; i++)
-        if (policy->layers[i].deny.count > 0)
+        if (policy->layers[i].deny.count > 0 || policy->layers[i].inspects)
             return true;
     return false;
 }

@@ -102,7 +102,8 @@ const char *net_pattern_normalize(const char *text, size_t len, char ret[NET_NAM
     name_len = strlen(name);
     if (name_len + 2 > NET_NAME_MAX)
         return "a name is longer than 253 bytes";
-    memcpy(ret, "*.", 2);
+    ret[0] = '*';
+    ret[1] = '.';
     memcpy(ret + 2, name, name_len + 1);
     return NULL;
 }

@@ -168,6 +168,8 @@ json_t *net_layer_to_json(const struct net_layer *layer)
 
         (void)json_object_set_new(json, "proxy", json_string(url));
     }
+    if (layer->inspects)
+        (void)json_object_set_new(json, "inspect", json_true());
     return json;
 }
 
@@ -215,8 +217,8 @@ static int proxy_from_json(const json_t *json, struct net_layer *layer, struct e
 
 int net_layer_from_json(const json_t *json, struct net_layer *ret, struct err *err)
 {
-    static const char *const fields[] = { "from",      "mode",  "allow", "deny",
-                                          "allowWins", "proxy", NULL };
+    static const char *const fields[] = { "from",      "mode",  "allow",   "deny",
+                                          "allowWins", "proxy", "inspect", NULL };
     cleanup_with(net_layer_done) struct net_layer layer = { .source = NET_FROM_SANDBOX };
     const char *from = NULL, *mode = NULL;
     int r;
@@ -230,6 +232,8 @@ int net_layer_from_json(const json_t *json, struct net_layer *ret, struct err *e
         r = json_get_text(json, "mode", &mode, err);
     if (r == 0)
         r = json_get_bool(json, "allowWins", &layer.allow_wins, err);
+    if (r == 0)
+        r = json_get_bool(json, "inspect", &layer.inspects, err);
     if (r == 0 && from)
         r = source_parse(from, &layer.source, err);
     if (r == 0 && mode && layer.source == NET_FROM_CONFIG && strcmp(mode, mode_names[NET_ANY]) == 0)

@@ -40,6 +40,7 @@ struct net_layer {
     enum net_source source;
     enum net_mode mode;
     bool allow_wins; /* as in E2B's lists; else deny wins */
+    bool inspects;   /* the first bytes are looked at even where no rule needs it, for the log */
     struct net_rules allow;
     struct net_rules deny;
     size_t bytes;
@@ -97,9 +98,9 @@ void net_layer_set_proxy(struct net_layer *layer, const struct net_proxy *proxy)
 void net_layer_copy(const struct net_layer *layer, struct net_layer *ret);
 void net_layer_done(struct net_layer *layer);
 
-/* Writes a layer as {"from","mode","allow":[],"deny":[],"allowWins","proxy"}, and reads it back.
- * The proxy is there with its login, so the result is for the registry and holt-net only. Reading
- * fails with ERR_INVALID for anything it does not know. */
+/* Writes a layer as {"from","mode","allow":[],"deny":[],"allowWins","proxy","inspect"}, and reads
+ * it back. The proxy is there with its login, so the result is for the registry and holt-net only.
+ * Reading fails with ERR_INVALID for anything it does not know. */
 json_t *net_layer_to_json(const struct net_layer *layer);
 int net_layer_from_json(const json_t *json, struct net_layer *ret, struct err *err);
 

@@ -7,7 +7,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
+#include "base/lock.h"
+#include "base/thread.h"
 #include "base/xalloc.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
@@ -18,7 +21,10 @@
 #include "cli/run/run.h"
 #include "holt.h"
 
-enum { LOG_WAIT_MS = 500 }; /* for the last connection to be logged */
+enum {
+    SILENCE_MAX = 3, /* messages to wait for, so that the last connection is logged */
+    RESTORATION_LOOK_MS = 20,
+};
 
 struct learn_options {
     struct run_options run;
@@ -37,38 +43,6 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), &run_process_table };
 
-static const struct holt_network_layer *own_layer(const struct holt_network *network)
-{
-    for (size_t i = 0; i < network->layer_count; i++) {
-        if (strcmp(network->layers[i]->source, "sandbox") == 0)
-            return network->layers[i];
-    }
-    return NULL;
-}
-
-/* Gives the sandbox its own rules with this mode. */
-static int mode_set(struct holt *holt, const char *sandbox, const struct holt_network_layer *layer,
-                    const char *mode, struct holt_error *error)
-{
-    struct holt_network_options request = HOLT_INIT(holt_network_options);
-    struct words allow = { 0 }, deny = { 0 };
-    int r;
-
-    for (size_t i = 0; layer && i < layer->allow_count; i++)
-        words_add(&allow, layer->allow[i]);
-    for (size_t i = 0; layer && i < layer->deny_count; i++)
-        words_add(&deny, layer->deny[i]);
-    request.mode = mode;
-    if (strcmp(mode, "none") != 0) {
-        request.allow = (const char *const *)allow.items;
-        request.deny = (const char *const *)deny.items;
-    }
-    r = holt_network_set(holt, sandbox, &request, HOLT_NO_DEADLINE, NULL, error);
-    words_done(&allow);
-    words_done(&deny);
-    return r;
-}
-
 static void rule_add(struct words *rules, const char *rule)
 {
     for (size_t i = 0; i < rules->count; i++) {
@@ -78,15 +52,11 @@ static void rule_add(struct words *rules, const char *rule)
     words_add(rules, rule);
 }
 
-/* The narrowest rule that allows a connection. In mode open the bytes are not looked at, so on the
- * ports of the web they are taken for those of the web. */
+/* The narrowest rule that allows a connection. */
 static char *rule_of(const struct holt_connection *connection)
 {
-    const bool is_seen = strcmp(connection->protocol, "tcp") != 0;
-    const bool is_tls =
-        is_seen ? strcmp(connection->protocol, "tls") == 0 : connection->port == 443;
-    const bool is_http =
-        is_seen ? strcmp(connection->protocol, "http") == 0 : connection->port == 80;
+    const bool is_tls = strcmp(connection->protocol, "tls") == 0;
+    const bool is_http = strcmp(connection->protocol, "http") == 0;
     const char *scheme = is_tls ? "https://" : is_http ? "http://" : "tcp://";
 
     if (!*connection->name && strchr(connection->address, ':'))
@@ -98,32 +68,109 @@ static char *rule_of(const struct holt_connection *connection)
     return xasprintf("%s%s:%" PRIu32, scheme, connection->name, connection->port);
 }
 
-/* Reads the lines behind *after, and adds the rules for what was allowed (NULL: none). */
-static int log_read(struct holt *holt, const char *sandbox, uint64_t *after, struct words *rules,
-                    struct holt_error *error)
+/* A thread with a connection of its own collects the rules while the command runs. */
+struct lesson {
+    const char *sandbox;
+    struct words rules;
+
+    struct lock lock; /* over everything below */
+    struct cond changed;
+    bool is_open;     /* the network */
+    bool is_over;     /* the command */
+    bool has_ended;   /* the thread */
+    unsigned silence; /* messages without a connection since the command is over */
+    bool has_failed;
+    struct holt_error error;
+};
+
+/* Ends when the connections of a command that is over have been logged. */
+static int connections_take(void *context, const struct holt_connection_list *list)
 {
-    struct holt_network_log_options request = HOLT_INIT(holt_network_log_options);
+    struct lesson *lesson = context;
 
-    for (;;) {
-        cleanup_result struct holt_connection_list *list = NULL;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct holt_connection *connection = list->items[i];
 
-        request.after = *after;
-        request.wait_ms = rules ? LOG_WAIT_MS : 0;
-        if (holt_network_log(holt, sandbox, &request, HOLT_NO_DEADLINE, &list, error) < 0)
-            return -1;
-        for (size_t i = 0; i < list->count; i++) {
-            const struct holt_connection *connection = list->items[i];
+        if (connection->is_allowed && strcmp(connection->protocol, "dns") != 0) {
+            cleanup_free char *rule = rule_of(connection);
 
-            *after = connection->number;
-            if (rules && connection->is_allowed && strcmp(connection->protocol, "dns") != 0) {
-                cleanup_free char *rule = rule_of(connection);
-
-                rule_add(rules, rule);
-            }
+            rule_add(&lesson->rules, rule);
         }
-        if (list->count == 0)
-            return 0;
     }
+    lock_scope(&lesson->lock);
+    lesson->is_open = true;
+    lesson->silence = list->count > 0 || !lesson->is_over ? 0 : lesson->silence + 1;
+    cond_broadcast(&lesson->changed);
+    return lesson->silence >= SILENCE_MAX;
+}
+
+static void lesson_main(void *context)
+{
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct lesson *lesson = context;
+    struct holt_error error;
+    int r = connection_open(&connection);
+    bool is_silent = r < 0; /* connection_open has reported it */
+
+    if (r == 0)
+        r = holt_network_learn(connection.holt, lesson->sandbox, connections_take, lesson,
+                               HOLT_NO_DEADLINE, &error);
+    lock_scope(&lesson->lock);
+    lesson->has_failed = is_silent || (r < 0 && lesson->silence < SILENCE_MAX);
+    if (lesson->has_failed && !is_silent)
+        lesson->error = error;
+    lesson->has_ended = true;
+    cond_broadcast(&lesson->changed);
+}
+
+/* Returns whether the network is open. */
+static bool lesson_begin(struct lesson *lesson, struct thread *thread)
+{
+    bool is_open;
+
+    if (thread_start(thread, "holt-learn", lesson_main, lesson) < 0)
+        return false;
+    lock_take(&lesson->lock);
+    while (!lesson->is_open && !lesson->has_ended)
+        cond_wait(&lesson->changed, &lesson->lock);
+    is_open = lesson->is_open && !lesson->has_ended;
+    lock_release(&lesson->lock);
+    return is_open;
+}
+
+static void lesson_end(struct lesson *lesson, struct thread *thread)
+{
+    lock_take(&lesson->lock);
+    lesson->is_over = true;
+    lock_release(&lesson->lock);
+    thread_join(thread);
+}
+
+/* The daemon notices the end of the stream with its next message; the policy is that of before when
+ * the command returns. */
+static int restoration_await(const char *sandbox)
+{
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct holt_error error;
+
+    if (connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    for (;;) {
+        cleanup_result struct holt_network *network = NULL;
+
+        if (holt_network_get(connection.holt, sandbox, HOLT_NO_DEADLINE, &network, &error) < 0)
+            return report_holt_error(&error);
+        if (!network->is_learning)
+            return STATUS_OK;
+        clock_sleep_ms(RESTORATION_LOOK_MS);
+    }
+}
+
+static void lesson_done(struct lesson *lesson)
+{
+    words_done(&lesson->rules);
+    cond_destroy(&lesson->changed);
+    lock_destroy(&lesson->lock);
 }
 
 static void file_close(FILE **file)
@@ -146,39 +193,30 @@ static int rules_write(const struct words *rules, const char *path)
     return STATUS_OK;
 }
 
-static int learn(struct holt *holt, const char *sandbox, struct learn_options *options, char **args)
+static int learn(const char *sandbox, struct learn_options *options, char **args)
 {
     const struct run_request request = {
         .command = &command_net_learn, .options = &options->run, .sandbox = sandbox, .args = args
     };
-    cleanup_with(words_done) struct words rules = { 0 };
-    cleanup_result struct holt_network *before = NULL;
-    const struct holt_network_layer *layer;
-    struct holt_error error;
-    uint64_t after = 0;
-    int status, r;
+    cleanup_with(lesson_done) struct lesson lesson = { .sandbox = sandbox };
+    struct thread thread = { 0 };
+    int status = STATUS_HOLT;
 
-    if (holt_network_get(holt, sandbox, HOLT_NO_DEADLINE, &before, &error) < 0)
-        return report_holt_error(&error);
-    layer = own_layer(before);
-    if (log_read(holt, sandbox, &after, NULL, &error) < 0 ||
-        mode_set(holt, sandbox, layer, "open", &error) < 0)
-        return report_holt_error(&error);
-    status = run_follow(&request);
-    r = log_read(holt, sandbox, &after, &rules, &error);
-    if (r < 0)
-        (void)report_holt_error(&error);
-    if (mode_set(holt, sandbox, layer, layer ? layer->mode : "none", &error) < 0)
-        return report_holt_error(&error);
-    if (r < 0)
+    lock_init(&lesson.lock, LOCK_LESSON);
+    cond_init(&lesson.changed);
+    if (lesson_begin(&lesson, &thread))
+        status = run_follow(&request);
+    lesson_end(&lesson, &thread);
+    if (lesson.has_failed)
+        return lesson.error.code[0] ? report_holt_error(&lesson.error) : STATUS_HOLT;
+    if (restoration_await(sandbox) != STATUS_OK ||
+        rules_write(&lesson.rules, options->file) != STATUS_OK)
         return STATUS_HOLT;
-    r = rules_write(&rules, options->file);
-    return status == STATUS_OK ? r : status;
+    return status;
 }
 
 static int net_learn_run(int argc, char **argv)
 {
-    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     cleanup_with(learn_options_done) struct learn_options options = { .file = NULL };
     struct command_words words;
     int status;
@@ -187,9 +225,7 @@ static int net_learn_run(int argc, char **argv)
         return status;
     if (words.command >= argc)
         return command_misused(&command_net_learn, "needs an ID and a COMMAND");
-    if (connection_open(&connection) < 0)
-        return STATUS_HOLT;
-    return learn(connection.holt, argv[words.id], &options, argv + words.command);
+    return learn(argv[words.id], &options, argv + words.command);
 }
 
 const struct command command_net_learn = {

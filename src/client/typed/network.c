@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/client_internal.h"
 #include "client/error.h"
+#include "client/typed/messages.h"
 #include "client/typed/request.h"
 #include "holt.h"
 
@@ -28,6 +29,7 @@ static int network_fill(void *result, const struct msg_network *message, struct 
     network->layers = RESULT_LIST(result, struct holt_network_layer, layer_fill, message->layers,
                                   message->layers_count);
     network->layer_count = message->layers_count;
+    network->is_learning = message->learning;
     return 0;
 }
 
@@ -137,6 +139,42 @@ static void connection_fill(void *result, struct holt_connection *connection,
                                             .bytes_out = message->bytes_out,
                                             .bytes_in = message->bytes_in,
                                             .duration_ms = message->duration_ms };
+}
+
+struct learner {
+    holt_learn_fn fn;
+    void *context;
+};
+
+static int learned_take(void *context, void **result, const void *message, struct holt_error *error)
+{
+    const struct msg_network_learn_response *reply = message;
+    struct holt_connection_list *list = *result;
+    const struct learner *learner = context;
+
+    list->count = reply->connections_count;
+    list->items = RESULT_LIST(*result, struct holt_connection, connection_fill, reply->connections,
+                              reply->connections_count);
+    if (learner->fn(learner->context, list) != 0)
+        return error_set(error, "canceled", "the caller has learned enough");
+    return 0;
+}
+
+int holt_network_learn(struct holt *holt, const char *sandbox, holt_learn_fn fn, void *context,
+                       int64_t deadline, struct holt_error *error)
+{
+    const struct msg_network_learn_request request = { .sandbox_id = sandbox };
+    struct learner learner = { fn, context };
+    const struct messages_call call = {
+        .method = &method_network_service_learn,
+        .request = &request,
+        .deadline = deadline,
+        .each = learned_take,
+        .context = &learner,
+        .size = sizeof(struct holt_connection_list),
+    };
+
+    return messages_follow(holt, &call, error);
 }
 
 static int log_fill(void *result, const void *message, struct holt_error *error)

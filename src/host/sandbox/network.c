@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/sandbox/network.h"
 
+#include <errno.h>
 #include <ifaddrs.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -360,6 +361,16 @@ bool network_is_own_address(const struct net_address *address)
     return is_own;
 }
 
+/* Returns the layers that hold now. */
+static char *sandbox_effective(struct sandbox *sandbox)
+{
+    const char *text;
+    lock_scope(&sandbox->lock);
+
+    text = sandbox->learning ? sandbox->learning : sandbox->info.network;
+    return text ? xstrdup(text) : NULL;
+}
+
 static char *sandbox_recorded(struct sandbox *sandbox)
 {
     lock_scope(&sandbox->lock);
@@ -410,7 +421,7 @@ int sandbox_network_layer(struct sandbox *sandbox, struct net_layer *ret, struct
 
 int sandbox_network_policy(struct sandbox *sandbox, struct net_policy *ret, struct err *err)
 {
-    cleanup_free char *recorded = sandbox_recorded(sandbox);
+    cleanup_free char *recorded = sandbox_effective(sandbox);
 
     return network_policy(sandbox->host, sandbox->info.owner, recorded, ret, err);
 }
@@ -463,7 +474,7 @@ static int network_start(struct host *host, struct machine *machine, const struc
 
 int sandbox_network_start(struct sandbox *sandbox, struct machine *machine, struct err *err)
 {
-    cleanup_free char *recorded = sandbox_recorded(sandbox);
+    cleanup_free char *recorded = sandbox_effective(sandbox);
     const struct net_user user = { sandbox->info.id, sandbox->info.owner, recorded };
 
     return recorded ? network_start(sandbox->host, machine, &user, err) : 0;
@@ -481,7 +492,7 @@ int machine_network_start(struct machine *machine, const char *owner, const char
 static int network_renew(struct sandbox *sandbox, struct err *err)
 {
     cleanup_with(net_policy_done) struct net_policy policy = { 0 };
-    cleanup_free char *recorded = sandbox_recorded(sandbox);
+    cleanup_free char *recorded = sandbox_effective(sandbox);
     const struct net_user user = { sandbox->info.id, sandbox->info.owner,
                                    recorded ? recorded : "" };
     int r;
@@ -501,7 +512,7 @@ size_t sandbox_network_log(struct sandbox *sandbox, uint64_t after, uint64_t wai
 /* Gives a sandbox its network that has none yet: its policy had amounted to none. */
 static void sandbox_apply(struct sandbox *sandbox)
 {
-    cleanup_free char *recorded = sandbox_recorded(sandbox);
+    cleanup_free char *recorded = sandbox_effective(sandbox);
     enum sandbox_state state;
     struct err err = { 0 };
     int r;
@@ -546,6 +557,63 @@ static int network_write(struct sandbox *sandbox, const struct net_layer *layer,
                       json_pack("{s:s, s:s}", "name", sandbox->info.name, "network",
                                 net_mode_name(layer->mode)));
     return r;
+}
+
+int sandbox_network_learn(struct sandbox *sandbox, struct err *err)
+{
+    const struct sandbox_info *info = &sandbox->info;
+    const struct network_holder holder = { info->owner, info->runtime, info->template };
+    cleanup_with(net_layer_done) struct net_layer layer = { 0 };
+    cleanup_free char *recorded = NULL, *learning = NULL;
+    enum sandbox_state state = SANDBOX_STOPPED;
+    bool is_first;
+    int r = sandbox_begin(sandbox, OPERATION_UPDATE, &state, err);
+
+    if (r != 0)
+        return r;
+    recorded = sandbox_recorded(sandbox);
+    r = sandbox_network_layer(sandbox, &layer, err);
+    layer.mode = NET_OPEN;
+    layer.inspects = true;
+    if (r == 0)
+        r = network_record_again(sandbox->host, &holder, recorded, &layer, &learning, err);
+    lock_take(&sandbox->lock);
+    is_first = !sandbox->learning;
+    if (r == 0 && is_first)
+        sandbox->learning = TAKE_PTR(learning);
+    lock_release(&sandbox->lock);
+    if (r == 0 && !is_first)
+        r = err_set(err, ERR_BUSY, "the network of sandbox '%s' is already being learned",
+                    info->id);
+    else if (r == 0)
+        r = network_renew(sandbox, err);
+    sandbox_finish(sandbox, state);
+    if (r < 0 && is_first)
+        sandbox_network_learn_end(sandbox);
+    return r;
+}
+
+void sandbox_network_learn_end(struct sandbox *sandbox)
+{
+    cleanup_free char *learning = NULL;
+    enum sandbox_state state = SANDBOX_STOPPED;
+    struct err err = { 0 };
+    int r;
+
+    lock_take(&sandbox->lock);
+    learning = TAKE_PTR(sandbox->learning);
+    lock_release(&sandbox->lock);
+    r = learning ? sandbox_begin(sandbox, OPERATION_UPDATE, &state, &err) : -ECANCELED;
+    if (r == 0) {
+        r = network_renew(sandbox, &err);
+        sandbox_finish(sandbox, state);
+    }
+    if (learning && r != 0) { /* another operation runs, or the sandbox ends */
+        cleanup_free char *recorded = sandbox_recorded(sandbox);
+
+        user_renew(sandbox->host,
+                   &(struct net_user){ sandbox->info.id, sandbox->info.owner, recorded });
+    }
 }
 
 int sandbox_network_set(struct sandbox *sandbox, const struct net_layer *layer, struct err *err)

@@ -103,3 +103,9 @@ int sandbox_network_set(struct sandbox *sandbox, const struct net_layer *layer, 
 typedef int network_change(const void *data, struct net_layer *layer, struct err *err);
 int sandbox_network_change(struct sandbox *sandbox, network_change *change, const void *data,
                            struct err *err);
+
+/* Lets a sandbox reach what is public, as far as the other layers allow it, until
+ * sandbox_network_learn_end. It is not recorded, so a daemon that starts again has the policy of
+ * before. Fails like network_record, and with ERR_BUSY if that is so already. */
+int sandbox_network_learn(struct sandbox *sandbox, struct err *err);
+void sandbox_network_learn_end(struct sandbox *sandbox);

@@ -59,6 +59,7 @@ void sandbox_unref(struct sandbox *sandbox)
     volume_close(sandbox->volume);
     process_table_unref(sandbox->process_table);
     sandbox_info_done(&sandbox->info);
+    free(sandbox->learning);
     cond_destroy(&sandbox->changed);
     lock_destroy(&sandbox->lock);
     free(sandbox);

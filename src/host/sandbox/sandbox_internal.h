@@ -80,7 +80,8 @@ struct sandbox {
     struct process_table *process_table; /* set when the sandbox enters the host's table */
     struct shell *shells;                /* see shell_internal.h */
     struct idle_watch idle;              /* used by the expiry thread only */
-    void *extension_data;                /* NULL: not made yet, see host/core/extension.h */
+    char *learning; /* recorded layers that hold for now instead of info.network; NULL: none */
+    void *extension_data; /* NULL: not made yet, see host/core/extension.h */
 };
 
 /* Allocates a sandbox with a random id and one reference; it is in no table yet. */

@@ -514,6 +514,7 @@ def network_calls(call):
     call("network log", "NetworkService/Log", sandboxId="plain")
     call("test a name", "NetworkService/Test", sandboxId="plain", target="https://a.test/")
     call("test no target", "NetworkService/Test", sandboxId="plain", target="127.1")
+    call.stream("learn the network", "NetworkService/Learn", {"sandboxId": "plain"}, limit=1)
     call("network of a template", "NetworkService/GetTemplate", template="host")
     call("set the network of a template", "NetworkService/SetTemplate", template="host",
          policy={"allow": ["*.a.test"], "deny": ["bad.a.test"]})
@@ -645,7 +646,7 @@ BASES = {  # a request that is right, and is refused for what it names, or chang
     "TemplateService/Commit": {**NOBODY, "name": "nothing"},
     "VolumeService/Create": {"name": "a volume's name"}, "VolumeService/List": {},
     "VolumeService/Remove": {"volume": "nothing"}, "VolumeService/Adopt": {"volume": "nothing"},
-    "NetworkService/Get": NOBODY, "NetworkService/Log": NOBODY, "NetworkService/Test": {**NOBODY, "target": "a.test"},
+    "NetworkService/Get": NOBODY, "NetworkService/Log": NOBODY, "NetworkService/Learn": NOBODY, "NetworkService/Test": {**NOBODY, "target": "a.test"},
     "NetworkService/Set": {**NOBODY, "policy": {}},
     "NetworkService/GetTemplate": {"template": "none"}, "NetworkService/SetTemplate": {"template": "none"},
     "OwnerService/Get": {"owner": "nobody"}, "OwnerService/List": {}, "OwnerService/Remove": {"owner": "nobody"},

@@ -45,6 +45,7 @@ HOLT = {
     "NetworkService/Set": [{**AT, "policy": {"mode": "none"}}, {**AT, "remove": ["a.test"]}],
     "NetworkService/Log": [AT],
     "NetworkService/Test": [{**AT, "target": "a.test"}],
+    "NetworkService/Learn": [AT],
     "NetworkService/GetTemplate": [{"template": "{template}"}, {"template": "{owner}/{template}"}],
     "NetworkService/SetTemplate": [{"template": "{template}", "policy": {"mode": "open"}}, {"template": "{owner}/{template}"}],
     "OwnerService/Get": [{"owner": "{owner}"}],
