@@ -114,7 +114,7 @@ static int report_reply(const struct call *call, const json_t *report, struct er
 {
     const json_t *checks = json_object_get(report, "checks");
     struct msg_doctor_response reply = {
-        .can_run = json_is_true(json_object_get(report, "can_run")),
+        .can_run = json_is_true(json_object_get(report, "canRun")),
         .checks_count = json_array_size(checks),
     };
     struct msg_doctor_check *messages;

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
+#include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "holt.h"
@@ -67,7 +68,9 @@ static int line_take(void *context, const char *line)
 static int print_verdict(const struct holt_audit_verdict *verdict,
                          const struct audit_options *options)
 {
-    if (verdict->is_intact && options->only_verifies)
+    if (options->only_verifies && options->output.wants_json)
+        (void)output_json(verdict, "verdict");
+    else if (verdict->is_intact && options->only_verifies)
         (void)printf("%" PRIu64 " lines are in order\n", verdict->lines);
     if (verdict->is_intact)
         return command_printed();

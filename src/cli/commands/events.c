@@ -10,6 +10,7 @@
 #include "base/text/parse.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
+#include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/core/when.h"
@@ -90,14 +91,14 @@ static void print_event(const struct holt_event *event)
 }
 
 /* Prints the event on one line, or the whole message if events were lost. */
-static int print_event_json(const struct holt_event *event)
+static void print_event_json(const struct holt_event *event)
 {
-    cleanup_json json_t *message = result_json(event);
-    const json_t *object = json_object_get(message, "event");
-    cleanup_free char *line = message ? json_dumps(object ? object : message, JSON_COMPACT) : NULL;
+    size_t len;
+    const char *text = output_json_find(event, "event", &len);
 
-    (void)printf("%s\n", line ? line : "{}");
-    return message ? STATUS_OK : STATUS_HOLT;
+    if (!text)
+        text = output_json_find(event, NULL, &len);
+    output_json_line(text, len);
 }
 
 static int event_take(void *context, const struct holt_event *event)
@@ -105,7 +106,7 @@ static int event_take(void *context, const struct holt_event *event)
     struct events_options *options = context;
 
     if (options->output.wants_json)
-        options->status = print_event_json(event);
+        print_event_json(event);
     else if (*event->type)
         print_event(event);
     else

@@ -296,16 +296,14 @@ static void connection_print(const struct holt_connection *connection)
 static int connections_print_json(const struct holt_connection_list *list,
                                   const struct log_options *options)
 {
-    cleanup_json json_t *message = result_json(list);
-    const json_t *lines = json_object_get(message, "connections");
+    for (size_t i = 0; i < list->count; i++) {
+        size_t len;
+        const char *line = output_json_item(list, "connections", i, &len);
 
-    for (size_t i = 0; i < json_array_size(lines) && i < list->count; i++) {
-        cleanup_free char *line = json_dumps(json_array_get(lines, i), JSON_COMPACT);
-
-        if (!options->is_denied_only || !list->items[i]->is_allowed)
-            (void)printf("%s\n", line ? line : "{}");
+        if (line && (!options->is_denied_only || !list->items[i]->is_allowed))
+            output_json_line(line, len);
     }
-    return message ? command_printed() : STATUS_HOLT;
+    return command_printed();
 }
 
 static int connections_print(const struct holt_connection_list *list,

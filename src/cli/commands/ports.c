@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The commands that forward ports of sandboxes and list the forwards. */
 #include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/json.h"
 #include "base/text/parse.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
@@ -13,19 +17,37 @@
 #include "holt.h"
 
 struct port_options {
-    struct common_options common;
+    struct output_options output;
     const char *listen;
 };
 
 static const struct option_row port_rows[] = {
     { "listen", 'l', "ADDR:PORT", "where to listen; :PORT for the default address",
       OPTION_TEXT(struct port_options, listen) },
+    OPTION_OUTPUT,
+    OPTION_JSON,
+    { "quiet", 'q', NULL, "print only the address (the default)", OPTION_CALL(option_set_quiet) },
     OPTION_HELP,
 };
 
 static const struct option_table port_table = { port_rows, ARRAY_SIZE(port_rows), NULL };
 
-static int forward(const struct holt_forward_options *options)
+/* The forward is the client's own, so there is no message of the API to print. */
+static int forward_print(const struct output_options *output, uint32_t port, const char *address)
+{
+    cleanup_json json_t *object = NULL;
+    cleanup_free char *text = NULL;
+
+    if (!output->wants_json) {
+        (void)printf("%s\n", address);
+        return command_printed();
+    }
+    object = json_pack("{s:i, s:s}", "port", (int)port, "address", address);
+    text = json_dumps(object, JSON_COMPACT);
+    return text ? output_json_text(text) : report("no memory");
+}
+
+static int forward(const struct holt_forward_options *options, const struct output_options *output)
 {
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     struct holt_forward *forward;
@@ -36,8 +58,7 @@ static int forward(const struct holt_forward_options *options)
         return STATUS_HOLT;
     if (holt_forward_open(connection.holt, options, HOLT_NO_DEADLINE, &forward, &error) < 0)
         return report_holt_error(&error);
-    (void)printf("%s\n", holt_forward_address(forward));
-    status = command_printed();
+    status = forward_print(output, options->port, holt_forward_address(forward));
     r = status == STATUS_OK ? holt_forward_wait(forward, &error) : 0;
     holt_forward_close(forward);
     return r < 0 ? report_holt_error(&error) : status;
@@ -62,7 +83,7 @@ static int port_run(int argc, char **argv)
     request.sandbox = argv[next];
     request.port = (uint32_t)port;
     request.listen = options.listen;
-    return forward(&request);
+    return forward(&request, &options.output);
 }
 
 const struct command command_port = {

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "cli/commands/sandboxes.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/output.h"
@@ -32,14 +33,25 @@ static int words_cut(int argc, char **argv)
     return i;
 }
 
-static int resume_each(struct holt *holt, int count, char **ids)
+/* Prints the sandboxes if an output was asked for. */
+static int resume_each(struct holt *holt, int count, char **ids,
+                       const struct output_options *output)
 {
-    struct holt_error error;
+    cleanup_with(sandbox_set_done) struct sandbox_set set = { .count = 0 };
     int status = STATUS_OK;
 
-    for (int i = 0; i < count; i++)
-        if (holt_sandbox_resume(holt, ids[i], HOLT_NO_DEADLINE, NULL, &error) < 0)
+    for (int i = 0; i < count; i++) {
+        struct holt_sandbox *sandbox;
+        struct holt_error error;
+
+        if (holt_sandbox_resume(holt, ids[i], HOLT_NO_DEADLINE, &sandbox, &error) < 0)
             status = report_holt_error(&error);
+        else
+            sandbox_set_add(&set, sandbox);
+    }
+    if ((output->wants_json || output->is_quiet) &&
+        sandbox_set_print(&set, output, count == 1) != STATUS_OK)
+        status = STATUS_HOLT;
     return status;
 }
 
@@ -78,7 +90,7 @@ static int resume_run(int argc, char **argv)
     if (connection_open(&connection) < 0)
         return STATUS_HOLT;
     return has_command ? resume_with(connection.holt, argv[next], &command, &options.output)
-                       : resume_each(connection.holt, count - next, argv + next);
+                       : resume_each(connection.holt, count - next, argv + next, &options.output);
 }
 
 const struct command command_resume = {

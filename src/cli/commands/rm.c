@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/xalloc.h"
+#include "cli/commands/sandboxes.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/output.h"
@@ -44,6 +45,30 @@ static int sandbox_remove(struct holt *holt, const char *sandbox, bool is_forced
         (is_forced && strcmp(error.code, "not_found") == 0))
         return STATUS_OK;
     return report_holt_error(&error);
+}
+
+/* Removes sandboxes one by one and continues after a failure, as rm(1) does. Prints them as they
+ * were if an output was asked for. */
+static int each_remove(struct holt *holt, const struct rm_options *options, int count, char **ids)
+{
+    cleanup_with(sandbox_set_done) struct sandbox_set set = { .count = 0 };
+    const bool prints = options->output.wants_json || options->output.is_quiet;
+    int status = STATUS_OK;
+
+    for (int i = 0; i < count; i++) {
+        cleanup_result struct holt_sandbox *sandbox = NULL;
+        struct holt_error ignored;
+
+        if (prints && holt_sandbox_get(holt, ids[i], HOLT_NO_DEADLINE, &sandbox, &ignored) < 0)
+            sandbox = NULL;
+        if (sandbox_remove(holt, ids[i], options->is_forced) != STATUS_OK)
+            status = STATUS_HOLT;
+        else if (sandbox)
+            sandbox_set_add(&set, TAKE_PTR(sandbox));
+    }
+    if (prints && sandbox_set_print(&set, &options->output, false) != STATUS_OK)
+        status = STATUS_HOLT;
+    return status;
 }
 
 /* Returns whether a sandbox of the list is to be removed. */
@@ -110,7 +135,6 @@ static const struct option_row rm_rows[] = {
 
 static const struct option_table rm_table = { rm_rows, ARRAY_SIZE(rm_rows), NULL };
 
-/* Continues after a failure, as rm(1) does. */
 static int rm_run(int argc, char **argv)
 {
     static const struct operands operands = { 1, 0, "an ID, --all or --label" };
@@ -130,11 +154,7 @@ static int rm_run(int argc, char **argv)
         return STATUS_HOLT;
     if (is_list)
         return list_remove(connection.holt, &options, NULL);
-    status = STATUS_OK;
-    for (; next < argc; next++)
-        if (sandbox_remove(connection.holt, argv[next], options.is_forced) != STATUS_OK)
-            status = STATUS_HOLT;
-    return status;
+    return each_remove(connection.holt, &options, argc - next, argv + next);
 }
 
 const struct command command_rm = {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The commands that list, show, pause, stop, start and remove sandboxes. */
+#include "cli/commands/sandboxes.h"
+
+#include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -174,59 +178,84 @@ const struct command command_ls = {
 
 /* --- inspect ---------------------------------------------------------------------------------- */
 
-/* There is no other format, but a script can pass -o json to every command. */
-static const struct option_row inspect_rows[] = { OPTION_OUTPUT, OPTION_JSON, OPTION_HELP };
+void sandbox_set_add(struct sandbox_set *set, struct holt_sandbox *sandbox)
+{
+    set->items = xreallocarray(set->items, set->count + 1, sizeof(struct holt_sandbox *));
+    set->items[set->count++] = sandbox;
+}
+
+void sandbox_set_done(struct sandbox_set *set)
+{
+    for (size_t i = 0; i < set->count; i++)
+        holt_free(set->items[i]);
+    free(set->items);
+}
+
+static int set_print_json(const struct sandbox_set *set, bool is_one)
+{
+    cleanup_with(buf_done) struct buf text = BUF_INIT(LIST_BYTES_MAX);
+    int r = buf_add_str(&text, is_one ? "" : "[");
+
+    for (size_t i = 0; r == 0 && i < set->count; i++) {
+        size_t len;
+        const char *each = output_json_find(set->items[i], "sandbox", &len);
+
+        r = buf_add_str(&text, i > 0 ? "," : "");
+        if (r == 0)
+            r = each ? buf_add(&text, each, len) : -EPROTO;
+    }
+    if (r == 0 && !is_one)
+        r = buf_add_str(&text, "]");
+    if (r < 0)
+        return report("cannot read the reply of the daemon");
+    return text.len > 0 ? output_json_text(text.data) : STATUS_OK;
+}
+
+int sandbox_set_print(const struct sandbox_set *set, const struct output_options *output,
+                      bool is_one)
+{
+    const struct holt_sandbox_list list = {
+        .count = set->count,
+        .items = (const struct holt_sandbox *const *)set->items,
+    };
+    const struct ls_options options = { .output = *output };
+
+    return output->wants_json ? set_print_json(set, is_one) : ls_print(&options, &list);
+}
+
+static const struct option_row inspect_rows[] = {
+    { "output", 'o', "FORMAT", "'json' (the default) or 'table'", OPTION_CALL(option_set_output) },
+    OPTION_JSON,
+    OPTION_QUIET,
+    OPTION_HELP,
+};
 
 static const struct option_table inspect_table = { inspect_rows, ARRAY_SIZE(inspect_rows), NULL };
-
-/* Appends the JSON of a sandbox to the list. */
-static int inspect_one(struct holt *holt, const char *id, struct buf *list)
-{
-    cleanup_result struct holt_sandbox *sandbox = NULL;
-    struct holt_error error;
-    const char *text;
-    size_t len;
-
-    if (holt_sandbox_get(holt, id, HOLT_NO_DEADLINE, &sandbox, &error) < 0)
-        return report_holt_error(&error);
-    text = output_json_find(sandbox, "sandbox", &len);
-    if (!text || buf_add_str(list, list->len > 1 ? "," : "") < 0 || buf_add(list, text, len) < 0)
-        return report("cannot read the reply of the daemon");
-    return STATUS_OK;
-}
-
-/* One sandbox is an object; several are one JSON value, too. */
-static int inspect_print(const struct buf *list, bool is_one)
-{
-    cleanup_free char *text =
-        is_one ? xasprintf("%s", list->data + 1) : xasprintf("%s]", list->data);
-
-    return is_one && !*text ? STATUS_OK : output_json_text(text);
-}
 
 static int inspect_run(int argc, char **argv)
 {
     static const struct operands operands = { 1, 0, "an ID" };
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    cleanup_with(sandbox_set_done) struct sandbox_set set = { .count = 0 };
     struct output_options options = { .wants_json = true };
-    cleanup_with(buf_done) struct buf list = BUF_INIT(LIST_BYTES_MAX);
-    bool is_one;
-    int next, status;
+    int next, first, status;
 
     if (!command_parse(&command_inspect, &options, argc, argv, &next, &status))
         return status;
-    if (!command_has_operands(&command_inspect, &operands, argc - next))
+    if (!command_has_operands(&command_inspect, &operands, argc - next) ||
+        connection_open(&connection) < 0)
         return STATUS_HOLT;
-    if (!options.wants_json)
-        return command_misused(&command_inspect, "prints JSON only; 'holt ls' prints a table");
-    if (connection_open(&connection) < 0)
-        return STATUS_HOLT;
-    is_one = argc - next == 1;
-    status = buf_add_str(&list, "[") < 0 ? STATUS_HOLT : STATUS_OK;
-    for (; next < argc; next++)
-        if (inspect_one(connection.holt, argv[next], &list) != STATUS_OK)
-            status = STATUS_HOLT;
-    if (inspect_print(&list, is_one) != STATUS_OK)
+    status = STATUS_OK;
+    for (first = next; next < argc; next++) {
+        struct holt_sandbox *sandbox;
+        struct holt_error error;
+
+        if (holt_sandbox_get(connection.holt, argv[next], HOLT_NO_DEADLINE, &sandbox, &error) < 0)
+            status = report_holt_error(&error);
+        else
+            sandbox_set_add(&set, sandbox);
+    }
+    if (sandbox_set_print(&set, &options, argc - first == 1) != STATUS_OK)
         status = STATUS_HOLT;
     return status;
 }

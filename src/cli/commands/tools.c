@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text/near.h"
+#include "base/xalloc.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/output.h"
@@ -99,11 +100,11 @@ static int print_tool(const struct holt_tool *tool)
 
 static int print_one_json(const struct holt_tool_list *list, size_t index)
 {
-    cleanup_json json_t *message = result_json(list);
-    const json_t *tool = json_array_get(json_object_get(message, "tools"), index);
-    cleanup_free char *text = tool ? json_dumps(tool, JSON_COMPACT) : NULL;
+    size_t len;
+    const char *item = output_json_item(list, "tools", index, &len);
+    cleanup_free char *text = item ? xasprintf("%.*s", (int)len, item) : NULL;
 
-    return text ? output_json_text(text) : STATUS_HOLT;
+    return text ? output_json_text(text) : report("cannot read the reply of the daemon");
 }
 
 static int print_one(const struct holt_tool_list *list, const char *name, bool wants_json)

@@ -92,6 +92,27 @@ const char *output_json_find(const void *result, const char *field, size_t *ret_
     return text;
 }
 
+const char *output_json_item(const void *result, const char *field, size_t index, size_t *ret_len)
+{
+    const char *item = member_find(holt_result_json(result), field);
+
+    if (!item || item[1] == ']')
+        return NULL;
+    for (item++; index > 0; index--) {
+        item = value_end(item);
+        if (*item++ != ',')
+            return NULL;
+    }
+    *ret_len = (size_t)(value_end(item) - item);
+    return item;
+}
+
+void output_json_line(const char *text, size_t len)
+{
+    (void)fwrite(text, 1, len, stdout);
+    (void)printf("\n");
+}
+
 int output_json(const void *result, const char *field)
 {
     size_t len;

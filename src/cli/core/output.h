@@ -41,6 +41,12 @@ int output_json(const void *result, const char *field);
 /* Returns the text of a field of that message and its length, or NULL. */
 const char *output_json_find(const void *result, const char *field, size_t *ret_len);
 
+/* Returns the text of an item of a list of that message and its length, or NULL. */
+const char *output_json_item(const void *result, const char *field, size_t index, size_t *ret_len);
+
+/* Prints a text of that message on one line, also on a terminal. */
+void output_json_line(const char *text, size_t len);
+
 /* Prints the id of an object, or its field of the message as JSON. Returns the exit status. */
 int output_id(const struct output_options *options, const void *result, const char *field,
               const char *id);

@@ -17,17 +17,6 @@ void result_free(void *slot)
     holt_free(*(void **)slot);
 }
 
-json_t *result_json(const void *result)
-{
-    const char *text = holt_result_json(result);
-    json_t *message = NULL;
-    struct err err;
-
-    if (json_parse_with_nul(text, strlen(text), &message, &err) < 0)
-        (void)report("cannot read the reply of the daemon: %s", err.msg);
-    return message;
-}
-
 void print_word(const char *text)
 {
     while (*text) {

@@ -9,11 +9,6 @@
 void result_free(void *slot);
 #define cleanup_result cleanup_with(result_free)
 
-/* Returns the message that the result was read from, which the caller releases; NULL after a
- * report.
- */
-json_t *result_json(const void *result);
-
 /* Prints text with "?" for each control character. */
 void print_word(const char *text);
 

@@ -5,11 +5,10 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
+#include "cli/core/output.h"
 #include "cli/core/report.h"
-#include "cli/core/result.h"
 #include "holt.h"
 
 struct diff_options {
@@ -40,15 +39,12 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
-static int print_change_json(const struct holt_change *change)
+static void print_change_json(const struct holt_change *change)
 {
-    cleanup_json json_t *message = result_json(change);
+    size_t len;
+    const char *text = output_json_find(change, NULL, &len);
 
-    if (!message)
-        return STATUS_HOLT;
-    (void)json_dumpf(message, stdout, JSON_COMPACT);
-    (void)printf("\n");
-    return STATUS_OK;
+    output_json_line(text, len);
 }
 
 static int change_take(void *context, const struct holt_change *change)
@@ -56,7 +52,7 @@ static int change_take(void *context, const struct holt_change *change)
     struct diff_options *options = context;
 
     if (options->output.wants_json)
-        options->status = print_change_json(change);
+        print_change_json(change);
     else if (options->wants_patch)
         diff_print_patch(change);
     else if (diff_letter(change) == 0)

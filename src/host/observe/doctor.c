@@ -367,6 +367,7 @@ static void print_text(const struct finding *findings, FILE *out)
     }
 }
 
+/* The JSON is that of HostService/Doctor. */
 static void print_json(const struct finding *findings, bool can_run, FILE *out)
 {
     cleanup_json json_t *list = json_array();
@@ -374,12 +375,12 @@ static void print_json(const struct finding *findings, bool can_run, FILE *out)
 
     for (size_t i = 0; i < ARRAY_SIZE(checks); i++)
         (void)json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:s?, s:s*}", "check", checks[i].name, "verdict",
+            list, json_pack("{s:s, s:s, s:s, s:s, s:s*}", "check", checks[i].name, "verdict",
                             verdict_names[findings[i].verdict], "detail", findings[i].detail,
-                            "remedy", findings[i].remedy[0] ? findings[i].remedy : NULL, "fixed",
+                            "remedy", findings[i].remedy, "fixed",
                             findings[i].fixed[0] ? findings[i].fixed : NULL));
-    report = json_pack("{s:b, s:O}", "can_run", can_run, "checks", list);
-    (void)json_dumpf(report, out, JSON_INDENT(2));
+    report = json_pack("{s:b, s:O}", "canRun", can_run, "checks", list);
+    (void)json_dumpf(report, out, isatty(fileno(out)) ? JSON_INDENT(2) : JSON_COMPACT);
     (void)fputc('\n', out);
 }
 
