@@ -417,7 +417,8 @@ struct holt_end {
     int exit_code;
     int signal;
     const char *reason;
-    /* "USER", "CLIENT", "ROLLBACK", "STOP", "DESTROY", "QUOTA"; "": not killed */
+    /* "user", "client", "rollback", "stop", "destroy", "quota", as in the API; "": not killed.
+     * These words were in upper case before. */
     const char *killed_by;
     uint64_t duration_ms;
     uint64_t cpu_ms;

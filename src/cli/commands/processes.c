@@ -61,8 +61,6 @@ static void format_state(char ret[STATE_SIZE], const struct holt_process_info *p
         signal_format(end->signal, ret);
     } else if (end->outcome == HOLT_KILLED) {
         (void)snprintf(ret, STATE_SIZE, "killed by %s", end->killed_by);
-        for (char *next = ret; *next; next++)
-            *next = (char)tolower((unsigned char)*next);
     } else {
         (void)snprintf(ret, STATE_SIZE, "%s", words[end->outcome]);
     }

@@ -104,18 +104,25 @@ static const struct recipe *recipe_find(const char *name)
     return NULL;
 }
 
-/* Runs a program with our stdout and stderr. Returns its exit status. */
+/* Runs a program whose output goes to our stderr: stdout is for the result. Returns its exit
+ * status.
+ */
 static int run_program(const char *const *args)
 {
+    posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     int status = 0, r;
     pid_t pid = -1;
 
     (void)posix_spawnattr_init(&attributes);
+    (void)posix_spawn_file_actions_init(&actions);
     r = spawn_signals_reset(&attributes, 0);
     if (r == 0)
-        r = -posix_spawnp(&pid, args[0], NULL, &attributes, (char *const *)(uintptr_t)args,
+        r = -posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+    if (r == 0)
+        r = -posix_spawnp(&pid, args[0], &actions, &attributes, (char *const *)(uintptr_t)args,
                           environ);
+    (void)posix_spawn_file_actions_destroy(&actions);
     (void)posix_spawnattr_destroy(&attributes);
     if (r < 0)
         return report("template build: %s: %s", args[0], strerror(-r));
@@ -223,6 +230,17 @@ static void tell_size(const struct recipe *recipe, const char *archive, uint64_t
                       (uint64_t)info.st_size >> 20, took_ms / 1000);
 }
 
+/* Tells which step of the build begins, and how long the others took, on stderr. How many packages
+ * there are is known to mmdebstrap only, which prints its own progress there. */
+static void tell_step(const struct recipe *recipe, unsigned step, const char *what,
+                      uint64_t began_ms)
+{
+    unsigned steps = recipe->files ? 3 : 2;
+
+    (void)fprintf(stderr, "%s: step %u of %u, after %" PRIu64 " s: %s\n", recipe->name,
+                  step < steps ? step : steps, steps, (clock_ms() - began_ms) / 1000, what);
+}
+
 static int build_in(const char *dir, const struct recipe *recipe,
                     const struct build_options *options)
 {
@@ -230,9 +248,12 @@ static int build_in(const char *dir, const struct recipe *recipe,
     const char *archive = options->archive ? options->archive : own;
     cleanup_free char *path = NULL;
     uint64_t began_ms = clock_ms();
-    int status = make_archive(recipe, dir, archive, options);
+    int status;
 
+    tell_step(recipe, 1, "make the root (mmdebstrap takes minutes)", began_ms);
+    status = make_archive(recipe, dir, archive, options);
     if (status == STATUS_OK && recipe->files) {
+        tell_step(recipe, 2, "add the files of Holt", began_ms);
         status = add_files(recipe, dir, archive);
         archive = with;
     }
@@ -241,6 +262,7 @@ static int build_in(const char *dir, const struct recipe *recipe,
     path = realpath(archive, NULL);
     if (!path)
         return report("template build: %s: %s", archive, strerror(errno));
+    tell_step(recipe, 3, "import it", began_ms);
     status = import(recipe, path, &options->output);
     if (status == STATUS_OK)
         tell_size(recipe, path, clock_ms() - began_ms);

@@ -30,7 +30,7 @@ int run_outcome(const char *command, const struct holt_end *end)
     const struct outcome *outcome = &outcomes[end->outcome];
 
     /* A user who sent a signal knows of it, and the status has its number. */
-    if (outcome->before && strcmp(end->killed_by, "USER") != 0)
+    if (outcome->before && strcmp(end->killed_by, "user") != 0)
         (void)report("%s'%.200s'%s%s%s", outcome->before, command, outcome->after,
                      *end->reason ? ": " : "", end->reason);
     return end->exit_code > 0 ? end->exit_code & 0xff : outcome->status;

@@ -22,10 +22,10 @@ void end_fill(struct holt_end *end, const struct msg_ended *message)
         [MSG_OUTCOME_NOT_STARTED] = HOLT_NOT_STARTED,
     };
     static const char *const killers[] = {
-        [MSG_KILLED_BY_NONE] = "",         [MSG_KILLED_BY_USER] = "USER",
-        [MSG_KILLED_BY_CLIENT] = "CLIENT", [MSG_KILLED_BY_ROLLBACK] = "ROLLBACK",
-        [MSG_KILLED_BY_STOP] = "STOP",     [MSG_KILLED_BY_DESTROY] = "DESTROY",
-        [MSG_KILLED_BY_QUOTA] = "QUOTA",
+        [MSG_KILLED_BY_NONE] = "",         [MSG_KILLED_BY_USER] = "user",
+        [MSG_KILLED_BY_CLIENT] = "client", [MSG_KILLED_BY_ROLLBACK] = "rollback",
+        [MSG_KILLED_BY_STOP] = "stop",     [MSG_KILLED_BY_DESTROY] = "destroy",
+        [MSG_KILLED_BY_QUOTA] = "quota",
     };
 
     *end = (struct holt_end){

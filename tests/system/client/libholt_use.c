@@ -370,7 +370,7 @@ static void use_processes(const char *sandbox)
     CHECK(holt_process_signal_tree(holt, sandbox, info->id, SIGKILL, soon(), &error) == 0);
     CHECK(holt_process_wait(holt, sandbox, info->id, soon(), &end, &error) == 0);
     CHECK(end->outcome == HOLT_KILLED);
-    IS(end->killed_by, "USER");
+    IS(end->killed_by, "user");
     holt_free(end);
     CHECK(holt_process_wait_for(holt, sandbox, info->id, 50, soon(), &end, &error) == 0);
     CHECK(end->outcome == HOLT_KILLED);
