@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/service.h"
+#include "auth/session_store.h"
 #include "auth/token_store.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -106,6 +107,20 @@ static int scope_choose(const struct call *call, const struct msg_token_create_r
     return 0;
 }
 
+/* Returns when the caller itself expires, since 1970; 0: it does not, as on the unix socket. */
+static uint64_t caller_expiry(const struct call *call)
+{
+    struct token_info token = { .expires_ms = 0 };
+    struct session_info session = { .expires_ms = 0 };
+
+    (void)token_store_get(call->tokens, call->caller->token, &token);
+    if (call->sessions)
+        (void)session_store_get(call->sessions, call->caller->session, &session);
+    if (session.expires_ms == 0 || (token.expires_ms && token.expires_ms < session.expires_ms))
+        return token.expires_ms;
+    return session.expires_ms;
+}
+
 static int spec_fill(const struct call *call, const struct msg_token_create_request *request,
                      struct token_spec *ret, struct err *err)
 {
@@ -115,6 +130,7 @@ static int spec_fill(const struct call *call, const struct msg_token_create_requ
         .label = text_or_null(request->label),
         .owner = *request->owner ? request->owner : call->caller->owner,
         .ttl_ms = request->ttl_ms,
+        .expires_ms = caller_expiry(call),
     };
     r = owner_check_name(ret->owner, err);
     if (r == 0)

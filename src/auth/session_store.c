@@ -316,6 +316,9 @@ int session_store_remove(struct session_store *store, const struct caller *calle
 
     if (!session_store_get(store, id, &info) || !is_visible(&info, caller))
         return err_set(err, ERR_NOT_FOUND, "no session '%.40s'", id);
+    if (info.login.caller.role > caller->role)
+        return err_set(err, ERR_DENIED, "the role %s cannot end a session with %s",
+                       role_name(caller->role), role_name(info.login.caller.role));
     return session_end(store, id, reason, err);
 }
 
@@ -342,7 +345,8 @@ int session_store_sweep(struct session_store *store, struct err *err)
 /* --- creating --------------------------------------------------------------------------------- */
 
 /* Ends the sessions that are no longer valid, and one of an owner that has too many: the oldest of
- * the same token, so that a token with few rights does not end the sessions of others. */
+ * the same token, or else the oldest whose role is not higher than the caller's, so that a token
+ * with few rights does not end the sessions of others. */
 static int room_make(struct session_store *store, const struct caller *caller, struct err *err)
 {
     size_t all_count = 0, own = 0;
@@ -355,14 +359,19 @@ static int room_make(struct session_store *store, const struct caller *caller, s
             r = session_end_invalid(store, &all[i], err);
         } else if (strcmp(all[i].info.login.caller.owner, caller->owner) == 0) {
             own++;
-            oldest = oldest ? oldest : all[i].info.id;
+            if (!oldest && all[i].info.login.caller.role <= caller->role)
+                oldest = all[i].info.id;
             if (!oldest_of_token && strcmp(all[i].info.login.caller.token, caller->token) == 0)
                 oldest_of_token = all[i].info.id;
         }
     }
-    if (r == 0 && own >= SESSIONS_OF_OWNER_MAX)
-        r = session_end(store, oldest_of_token ? oldest_of_token : oldest, "limit", err);
-    return r;
+    if (r < 0 || own < SESSIONS_OF_OWNER_MAX)
+        return r;
+    oldest = oldest_of_token ? oldest_of_token : oldest;
+    if (!oldest)
+        return err_set(err, ERR_EXHAUSTED, "owner '%s' has %d sessions of higher roles",
+                       caller->owner, SESSIONS_OF_OWNER_MAX);
+    return session_end(store, oldest, "limit", err);
 }
 
 /* Makes the secrets of a session that has an id of its own. */

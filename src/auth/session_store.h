@@ -103,7 +103,8 @@ bool session_store_get(struct session_store *store, const char *id, struct sessi
 void session_store_list(struct session_store *store, const struct caller *caller,
                         struct session_info **ret, size_t *ret_count);
 
-/* Ends a session that the caller may see, for this reason. */
+/* Ends a session that the caller may see, for this reason. Fails with ERR_DENIED if the role of the
+ * session is higher than the caller's. */
 int session_store_remove(struct session_store *store, const struct caller *caller, const char *id,
                          const char *reason, struct err *err);
 

@@ -260,6 +260,18 @@ bool token_store_is_valid(struct token_store *store, const char *id)
     return token && !is_expired(&token->row.info, clock_wall_ms());
 }
 
+bool token_store_get(struct token_store *store, const char *id, struct token_info *ret)
+{
+    const struct token *token;
+
+    lock_scope(&store->lock);
+    token = token_by_id(store, id);
+    if (!token || is_expired(&token->row.info, clock_wall_ms()))
+        return false;
+    *ret = token->row.info;
+    return true;
+}
+
 /* --- tokens of ports -------------------------------------------------------------------------- */
 
 /* The id, then a part of the HMAC-SHA256 of the sandbox, with the stored hash of the token as the
@@ -333,7 +345,9 @@ static int row_make(const struct token_spec *spec, struct token_row *ret,
     for (size_t i = 0; i < spec->scope_count; i++)
         info->scope[i] = spec->scope[i];
     info->created_ms = clock_wall_ms();
-    info->expires_ms = spec->ttl_ms ? info->created_ms + spec->ttl_ms : 0;
+    info->expires_ms = spec->ttl_ms ? info->created_ms + spec->ttl_ms : spec->expires_ms;
+    if (spec->expires_ms && info->expires_ms > spec->expires_ms)
+        info->expires_ms = spec->expires_ms;
     return 0;
 }
 
@@ -451,6 +465,9 @@ int token_store_remove(struct token_store *store, const struct caller *caller, c
     token = token_by_id(store, id); /* only a change, which we hold, removes it */
     if (!token || !is_visible(&token->row.info, caller, clock_wall_ms()))
         return err_set(err, ERR_NOT_FOUND, "no token '%.40s'", id);
+    if (token->row.info.role > caller->role)
+        return err_set(err, ERR_DENIED, "a token with the role %s cannot remove one with %s",
+                       role_name(caller->role), role_name(token->row.info.role));
     r = token_file_remove(store->dir_fd, id, err);
     if (r < 0)
         return r;

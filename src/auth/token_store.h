@@ -73,7 +73,8 @@ struct token_spec {
     enum role role;
     const struct label *scope;
     size_t scope_count;
-    uint64_t ttl_ms; /* 0: does not expire */
+    uint64_t ttl_ms;     /* 0: does not expire */
+    uint64_t expires_ms; /* when it expires at the latest, since 1970; 0: no bound */
 };
 
 /* Creates and stores a token. The secret itself is not stored. */
@@ -85,6 +86,10 @@ int token_store_create(struct token_store *store, const struct token_spec *spec,
 void token_store_list(struct token_store *store, const struct caller *caller,
                       struct token_info **ret, size_t *ret_count);
 
-/* Removes a token that the caller may see, and returns its last state. */
+/* Reads a valid token. Returns false if there is none. */
+bool token_store_get(struct token_store *store, const char *id, struct token_info *ret);
+
+/* Removes a token that the caller may see, and returns its last state. Fails with ERR_DENIED if the
+ * role of the token is higher than the caller's. */
 int token_store_remove(struct token_store *store, const struct caller *caller, const char *id,
                        struct token_info *ret, struct err *err);

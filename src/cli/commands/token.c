@@ -95,6 +95,10 @@ static int print_created(const struct holt_token *token, const struct create_opt
                       "Browsers open http://PORT-ID.NAME/?holt-token=%s (ID without '-', "
                       "NAME of the daemon); programs send it in the header Holt-Token.\n",
                       token->secret);
+    if (token->expires_ms > 0 &&
+        (options->ttl_ms == 0 ||
+         (uint64_t)(token->expires_ms - token->created_ms) < options->ttl_ms))
+        (void)fprintf(stderr, "The token expires with the one that created it.\n");
     if (isatty(STDERR_FILENO))
         (void)fprintf(stderr, "The secret of token %s is not shown again.\n", token->id);
     return command_printed();

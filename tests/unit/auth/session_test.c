@@ -340,6 +340,46 @@ static void every_end_is_reported_once_with_its_reason(void)
     session_store_free(store);
 }
 
+static void a_session_of_a_higher_role_stays(void)
+{
+    struct session_store *store = store_open();
+    struct login weak = login_of("ann", ROLE_USER), admin = login_of("ann", ROLE_ADMIN);
+    struct session_secrets of_admin, of_weak, first;
+    struct session_info info, weak_info;
+    struct err err = { 0 };
+
+    (void)create(store, &admin, &first);
+    info = create(store, &admin, &of_admin);
+    weak_info = create(store, &weak, &of_weak);
+    CHECK(session_store_remove(store, &weak.caller, info.id, "revoked", &err) < 0 &&
+          err.kind == ERR_DENIED);
+    CHECK(is_open(store, &of_admin) && is_open(store, &first));
+    CHECK(session_store_remove(store, &admin.caller, weak_info.id, "revoked", &err) == 0);
+    session_store_free(store);
+}
+
+static void sessions_of_higher_roles_make_no_room(void)
+{
+    struct session_store *store = store_open();
+    const struct token_spec spec = { .owner = "ann", .role = ROLE_READ };
+    struct login admin = login_of("ann", ROLE_ADMIN);
+    struct session_spec weak = { .address = "127.0.0.1" };
+    char secret[TOKEN_SECRET_SIZE];
+    struct session_secrets first, last;
+    struct session_info info;
+    struct token_info token;
+    struct err err = { 0 };
+
+    (void)create(store, &admin, &first);
+    for (unsigned i = 1; i < SESSIONS_OF_OWNER_MAX; i++)
+        (void)create(store, &admin, &last);
+    CHECK(token_store_create(tokens, &spec, &token, secret, &err) == 0, "(%s)", err.msg);
+    CHECK(session_store_match_token(store, secret, &weak.login));
+    CHECK(session_store_create(store, &weak, &info, &last, &err) < 0 && err.kind == ERR_EXHAUSTED);
+    CHECK(is_open(store, &first));
+    session_store_free(store);
+}
+
 static void a_session_that_cannot_be_recorded_is_none(void)
 {
     struct session_store *store = store_open();
@@ -440,6 +480,9 @@ int main(void)
     test_run("a_code_is_used_once", a_code_is_used_once, around);
     test_run("a_code_expires", a_code_expires, around);
     test_run("sessions_of_a_token_make_room_for_its_own", sessions_of_a_token_make_room_for_its_own,
+             around);
+    test_run("a_session_of_a_higher_role_stays", a_session_of_a_higher_role_stays, around);
+    test_run("sessions_of_higher_roles_make_no_room", sessions_of_higher_roles_make_no_room,
              around);
     test_run("an_owner_has_a_number_of_codes", an_owner_has_a_number_of_codes, around);
     return 0;

@@ -303,6 +303,48 @@ static void a_token_knows_its_owner_and_scope(void)
     remove_all_tokens();
 }
 
+static void a_token_of_a_higher_role_stays(void)
+{
+    const struct token_spec user = { .owner = "ann", .role = ROLE_USER };
+    const struct token_spec admin = { .owner = "ann", .role = ROLE_ADMIN };
+    struct token_store *store = store_open();
+    char secrets[2][TOKEN_SECRET_SIZE];
+    struct token_info infos[2], removed;
+    struct caller weak, strong;
+    struct err err = { 0 };
+
+    create(store, &user, &infos[0], secrets[0]);
+    create(store, &admin, &infos[1], secrets[1]);
+    token_store_match_key(store, secrets[0], &weak);
+    token_store_match_key(store, secrets[1], &strong);
+    CHECK(token_store_remove(store, &weak, infos[1].id, &removed, &err) < 0 &&
+          err.kind == ERR_DENIED);
+    CHECK(token_store_is_valid(store, infos[1].id));
+    CHECK(token_store_remove(store, &strong, infos[0].id, &removed, &err) == 0);
+    token_store_close(store);
+    remove_all_tokens();
+}
+
+static void a_bound_ends_a_token_at_the_latest(void)
+{
+    const uint64_t bound = clock_wall_ms() + 60000;
+    struct token_spec spec = { .owner = "ann", .role = ROLE_USER, .expires_ms = bound };
+    struct token_store *store = store_open();
+    char secret[TOKEN_SECRET_SIZE];
+    struct token_info info;
+
+    create(store, &spec, &info, secret);
+    CHECK(info.expires_ms == bound);
+    spec.ttl_ms = 3600000;
+    create(store, &spec, &info, secret);
+    CHECK(info.expires_ms == bound);
+    spec.ttl_ms = 1;
+    create(store, &spec, &info, secret);
+    CHECK(info.expires_ms == info.created_ms + 1);
+    token_store_close(store);
+    remove_all_tokens();
+}
+
 static void a_file_that_is_damaged_is_not_overwritten(void)
 {
     static const char *const texts[] = {
@@ -385,6 +427,8 @@ static void all(void)
     RUN(there_is_room_for_so_many);
     RUN(tokens_of_before_owners_are_roots);
     RUN(a_token_knows_its_owner_and_scope);
+    RUN(a_token_of_a_higher_role_stays);
+    RUN(a_bound_ends_a_token_at_the_latest);
     RUN(a_file_that_is_damaged_is_not_overwritten);
     RUN(a_damaged_token_opens_nothing);
     RUN(a_token_is_made_once_and_private);

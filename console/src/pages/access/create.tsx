@@ -73,7 +73,7 @@ export function CreateToken({ owner, onClose, onMade }: {
           )}
         </Field>
       )}
-      <Field label="Valid for" hint="12h, 30d; empty: without an end." error={time.error}>
+      <Field label="Valid for" hint="12h, 30d. It ends with this session at the latest: create one that lasts longer with holt token create." error={time.error}>
         {(id, describedBy) => (
           <input id={id} value={ttl} aria-describedby={describedBy} aria-invalid={time.error !== undefined}
             onInput={(event) => setTtl(event.currentTarget.value)} />
