@@ -178,6 +178,7 @@ static void upload_fail_early(struct connect_call *call)
 static enum MHD_Result upload_receive(struct connect_call *call, const char *data, size_t len)
 {
     struct exchange *exchange = call->exchange;
+    struct err err = { 0 };
     bool is_taken;
 
     if (exchange->discarded > 0) {
@@ -185,6 +186,9 @@ static enum MHD_Result upload_receive(struct connect_call *call, const char *dat
         upload_fail_early(call);
         return exchange_discard(exchange, len);
     }
+    /* A connection that is shut down for reading still delivers what the client sends. */
+    if (exchange_is_stopped(exchange, &err))
+        upload_intake_fail(call->intake, -ESHUTDOWN, &err);
     client_connection_allow(exchange->client, CONNECTION_FOREVER);
     is_taken = upload_intake_take(call->intake, data, len);
     client_connection_allow(exchange->client, is_taken ? CONNECTION_IDLE_MS : CONNECTION_BODY_MS);

@@ -93,6 +93,15 @@ static ssize_t rest_fill(struct upload_intake *intake, const char *data, size_t 
     return (ssize_t)taken;
 }
 
+void upload_intake_fail(struct upload_intake *intake, int error, const struct err *err)
+{
+    if (intake->failed < 0)
+        return;
+    intake->failed = error;
+    intake->err = *err;
+    buf_done(&intake->rest);
+}
+
 bool upload_intake_take(struct upload_intake *intake, const char *data, size_t len)
 {
     while (len > 0 && intake->failed == 0) {

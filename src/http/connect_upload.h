@@ -21,6 +21,9 @@ struct upload_intake *upload_intake_new(upload_begin_fn begin, void *context);
  * the bytes were ignored, and upload_intake_finish says why. */
 bool upload_intake_take(struct upload_intake *intake, const char *data, size_t len);
 
+/* Makes the upload fail with this error, unless it has failed already. */
+void upload_intake_fail(struct upload_intake *intake, int error, const struct err *err);
+
 /* The body is complete: appends the JSON of the service's reply to out, or returns the first error.
  */
 int upload_intake_finish(struct upload_intake *intake, struct buf *out, struct err *err);

@@ -26,6 +26,7 @@ struct client_connection {
     int fd;
     struct in6_addr address; /* of the client; zero on a unix socket */
     atomic_uint_fast64_t cut_ns;
+    uint64_t end_ns; /* as cut_ns, of a call whose token has ended; under the worker's lock */
     atomic_uint_fast64_t deadline_ns;
     atomic_bool is_stream;
     char token[CALLER_TOKEN_MAX +
@@ -59,7 +60,8 @@ static void deadline_pass(struct client_connection *client, uint64_t now)
     (void)shutdown(client->fd, SHUT_RD);
 }
 
-/* Ends the call of a token that was removed or has expired. */
+/* Ends the call of a token that was removed or has expired. The call may still set cut_ns, but
+ * cannot move its end. */
 static void token_check(struct client_connection *client, uint64_t now)
 {
     const struct connection_rules *rules = &client->limits->rules;
@@ -67,7 +69,7 @@ static void token_check(struct client_connection *client, uint64_t now)
     if (client->token[0] == '\0' || rules->is_token_valid(rules->context, client->token))
         return;
     client->token[0] = '\0';
-    atomic_store(&client->cut_ns, now + CONNECTION_LATE_MS * NS_PER_MS);
+    client->end_ns = now + CONNECTION_LATE_MS * NS_PER_MS;
     (void)shutdown(client->fd, SHUT_RD);
 }
 
@@ -77,8 +79,9 @@ static uint64_t connection_check(struct client_connection *client, uint64_t now)
     token_check(client, now);
     if (atomic_load(&client->deadline_ns) <= now)
         deadline_pass(client, now);
-    if (atomic_load(&client->cut_ns) <= now) {
+    if (atomic_load(&client->cut_ns) <= now || client->end_ns <= now) {
         atomic_store(&client->cut_ns, CONNECTION_FOREVER);
+        client->end_ns = CONNECTION_FOREVER;
         (void)shutdown(client->fd, SHUT_RDWR);
     }
     return atomic_load(&client->deadline_ns);
@@ -247,6 +250,7 @@ struct client_connection *connection_limits_add(struct connection_limits *limits
     atomic_fetch_add(&connections, 1);
     client->limits = limits;
     client->fd = fd;
+    client->end_ns = CONNECTION_FOREVER;
     client->address = address_of(address);
     atomic_store(&client->deadline_ns, CONNECTION_FOREVER);
     client_connection_allow(client, CONNECTION_FIRST_MS);

@@ -84,7 +84,20 @@ struct stream_reply *stream_reply_new(struct stream *stream, const struct stream
     return reply;
 }
 
-/* A stream that never pauses is stopped between two messages. */
+/* Returns whether the call must not go on, then with err set; where a shutdown may pass, only the
+ * end of its token stops it. */
+static bool owner_stops(const struct stream_owner *owner, bool may_shut_down, struct err *err)
+{
+    if (!owner->is_stopped(owner->context, err))
+        return false;
+    if (!may_shut_down || err->cause != CAUSE_SHUTTING_DOWN)
+        return true;
+    *err = (struct err){ 0 };
+    return false;
+}
+
+/* A stream that never pauses is stopped between two messages. What it tells after the end of its
+ * token is not sent. */
 int stream_next(struct stream *stream, const struct stream_owner *owner, struct buf *out,
                 struct err *err)
 {
@@ -92,9 +105,11 @@ int stream_next(struct stream *stream, const struct stream_owner *owner, struct 
 
     if (owner->is_late(owner->context, err))
         return -ETIMEDOUT;
-    if (!stream->ends_itself && owner->is_stopped(owner->context, err))
+    if (owner_stops(owner, stream->ends_itself, err))
         return -ESHUTDOWN;
     r = stream->ops->next(stream, out, err);
+    if (r >= 0 && owner_stops(owner, true, err))
+        return -ESHUTDOWN;
     if (r != -ECANCELED)
         return r;
     if (owner->is_stopped(owner->context, err))

@@ -50,7 +50,7 @@ struct stream_owner {
     /* Whether the deadline has passed; then sets err. */
     bool (*is_late)(void *context, struct err *err);
 
-    /* Whether the daemon is shutting down; then sets err. */
+    /* Whether the daemon is shutting down, or the token has become invalid; then sets err. */
     bool (*is_stopped)(void *context, struct err *err);
 
     /* Called at most once, when the stream ends; not when the client goes away. */

@@ -360,9 +360,14 @@ static ssize_t on_send(wslay_event_context_ptr websocket, const uint8_t *data, s
     return -1;
 }
 
+/* A connection that is shut down for reading still delivers what the client sends. */
 static void client_receive(struct mux *mux)
 {
+    struct err err = { 0 };
+
     mux->turn_bytes = 0;
+    if (!mux->is_ending && exchange_is_stopped(mux->exchange, &err))
+        mux_end(mux);
     if (!mux->is_ending && wslay_event_want_read(mux->websocket))
         (void)wslay_event_recv(mux->websocket);
 }

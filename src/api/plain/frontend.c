@@ -185,7 +185,7 @@ static enum MHD_Result upload_answer(struct exchange *exchange, struct plain_req
     struct file_answer answer = { 0 };
     int r;
 
-    if (exchange->is_failed)
+    if (exchange->is_failed || exchange_is_stopped(exchange, &exchange->err))
         return plain_fail(exchange, &exchange->err, status_of(request), NULL);
     client_connection_allow(exchange->client, CONNECTION_FOREVER);
     r = file_call_send_end(request->files, &exchange->err);
@@ -259,6 +259,11 @@ static enum MHD_Result plain_receive(struct exchange *exchange, const char *data
 
     if (exchange->is_failed || !is_put(exchange)) {
         client_connection_extend(exchange->client, len);
+        return exchange_discard(exchange, len);
+    }
+    /* A connection that is shut down for reading still delivers what the client sends. */
+    if (exchange_is_stopped(exchange, &exchange->err)) {
+        exchange->is_failed = true;
         return exchange_discard(exchange, len);
     }
     patience_end(exchange, request, len);

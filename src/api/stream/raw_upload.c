@@ -29,6 +29,7 @@ _Static_assert(RECEIVE_CHUNK >= RAW_HEADER_SIZE + RAW_WHOLE_MAX, "a message is r
 
 struct raw_intake {
     struct upgraded_connection session;
+    const struct stream_owner *owner;
     struct upload *upload;
     struct raw_parser parser;
     struct buf in;
@@ -75,7 +76,8 @@ static int take_piece(struct raw_intake *intake, const struct raw_piece *piece, 
     return 0;
 }
 
-/* Reads until the client's end: 0, -ECANCELED when it has gone, or -errno with err set. */
+/* Reads until the client's end: 0, -ECANCELED when it has gone, or -errno with err set. A
+ * connection that is shut down for reading still delivers what the client sends. */
 static int take_all(struct raw_intake *intake, struct err *err)
 {
     int r = 0;
@@ -87,6 +89,8 @@ static int take_all(struct raw_intake *intake, struct err *err)
 
         if (n < 0)
             return err_set(err, ERR_INVALID, "malformed frame");
+        if (intake->owner->is_stopped(intake->owner->context, err))
+            return -ESHUTDOWN;
         if (n == 0) {
             r = receive(intake, -1) ? 0 : -ECANCELED;
             continue;
@@ -120,8 +124,9 @@ static void discard(struct raw_intake *intake)
     }
 }
 
-static void serve(struct raw_intake *intake, const struct stream_owner *owner, struct err *err)
+static void serve(struct raw_intake *intake, struct err *err)
 {
+    const struct stream_owner *owner = intake->owner;
     cleanup_with(buf_done) struct buf out = BUF_INIT(OUT_MAX);
     int r = raw_add(&out, RAW_EVENT, "{}", 2);
 
@@ -133,7 +138,8 @@ static void serve(struct raw_intake *intake, const struct stream_owner *owner, s
         r = answer(intake, &out, err);
     intake->upload->ops->close(intake->upload);
     /* A call past its deadline looks like a client that has gone. */
-    if (r == -ECANCELED && !owner->is_late(owner->context, err))
+    if (r == -ECANCELED && !owner->is_late(owner->context, err) &&
+        !owner->is_stopped(owner->context, err))
         return;
     if (r < 0)
         buf_clear(&out);
@@ -153,6 +159,7 @@ void raw_upload_run(struct upgraded_connections *upgraded, struct upload *upload
 {
     struct raw_intake intake = {
         .session = { .fd = client->fd },
+        .owner = owner,
         .upload = upload,
         .parser = { .is_daemon = true, .is_upload = true },
         .in = BUF_INIT(client->early_len + IN_MAX),
@@ -163,7 +170,7 @@ void raw_upload_run(struct upgraded_connections *upgraded, struct upload *upload
     if (buf_add(&intake.in, client->early, client->early_len) < 0)
         upload->ops->close(upload);
     else
-        serve(&intake, owner, &err);
+        serve(&intake, &err);
     upgraded_remove(upgraded, &intake.session);
     owner->on_end(owner->context, err.kind);
     buf_done(&intake.in);

@@ -38,6 +38,15 @@ static bool is_cut(void *context)
     return !e2b_is_active(proxied->sandbox);
 }
 
+/* Whether the token of the client has ended. */
+static bool is_revoked(void *context)
+{
+    const struct e2b_request *request = context;
+    struct err err = { 0 };
+
+    return exchange_is_stopped(request->exchange, &err) && err.kind == ERR_UNAUTHENTICATED;
+}
+
 /* An orderly end closes one half of the server's connection; what closes it whole is the end of the
  * machine, or a reset. */
 static ssize_t receive_end(struct proxied_request *proxied)
@@ -125,6 +134,8 @@ static ssize_t read_some(void *context, uint64_t position, char *data, size_t si
     }
     while (n == 0 && !proxied->reply.is_complete)
         n = take_body(proxied, data, size);
+    if (n > 0 && is_revoked(request))
+        n = -ECANCELED;
     if (n > 0)
         return n;
     if (n == 0)
@@ -182,7 +193,13 @@ static void on_upgrade(void *cls, struct MHD_Connection *connection, void *slot,
     struct proxied_request *proxied = request->state;
     struct upgraded_connections *upgraded = request->exchange->listener->upgraded;
     struct upgraded_connection session = { .fd = fd };
-    const struct port_side client = { .fd = fd, .early = early, .early_len = early_len };
+    const struct port_side client = {
+        .fd = fd,
+        .early = early,
+        .early_len = early_len,
+        .is_over = is_revoked,
+        .context = request,
+    };
     const struct port_side server = {
         .fd = proxied->server_fd,
         .early = proxied->body.data,

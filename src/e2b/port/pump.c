@@ -101,10 +101,15 @@ static int way_wait(const struct way *up, const struct way *down)
     return 0;
 }
 
+static bool is_forbidden(const struct way *way)
+{
+    return way->side->is_over && way->side->is_over(way->side->context);
+}
+
 static int pump(struct way *up, struct way *down)
 {
     while (!up->is_over || !down->is_over) {
-        int r = way_go(up);
+        int r = is_forbidden(up) ? -ECONNRESET : way_go(up);
 
         if (r == 0)
             r = way_go(down);

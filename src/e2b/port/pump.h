@@ -10,6 +10,9 @@ struct port_side {
     size_t early_len;
     bool (*is_cut)(void *context); /* called at end of file: whether the connection was cut */
     void *context;                 /* NULL, both: it always is */
+
+    /* Called before bytes are passed on: whether no more may be. NULL: they always may. */
+    bool (*is_over)(void *context);
 };
 
 /* Copies both ways until both sides have sent end of file, or one fails. A side that does not read
