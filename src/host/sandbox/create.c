@@ -297,6 +297,11 @@ static int sandbox_join_key(struct host *host, const struct sandbox_spec *spec,
         sandbox_unref(sandbox);
     if (!sandbox)
         return -ENOENT;
+    if (!sandbox_is_seen(sandbox, spec->caller)) {
+        sandbox_unref(sandbox);
+        return err_set(err, ERR_EXISTS,
+                       "the idempotency key was used for a sandbox outside of the token's scope");
+    }
     if (strcmp(sandbox->info.request_digest, spec->digest) != 0) {
         (void)err_set(err, ERR_INVALID,
                       "the idempotency key was used for sandbox '%s' with a different request",

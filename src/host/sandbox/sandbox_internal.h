@@ -91,6 +91,9 @@ struct sandbox *sandbox_new(struct host *host);
  * returns NULL. */
 struct sandbox *sandbox_find_by_key(struct host *host, const char *owner, const char *key);
 
+/* Returns whether the sandbox exists for the caller. */
+bool sandbox_is_seen(struct sandbox *sandbox, const struct caller *caller);
+
 /* Waits until the sandbox is neither being created nor destroyed. Returns whether it still
  * exists. */
 bool sandbox_wait_created(struct sandbox *sandbox);

@@ -184,6 +184,13 @@ static bool caller_sees_it(const struct caller *caller, const struct sandbox *sa
     return caller_sees(caller, info->owner, info->labels, info->label_count);
 }
 
+bool sandbox_is_seen(struct sandbox *sandbox, const struct caller *caller)
+{
+    lock_scope(&sandbox->host->lock);
+
+    return caller_sees_it(caller, sandbox);
+}
+
 /* Locked. Finds the only sandbox whose id starts with the text; *ret_count is how many there are.
  * A text without "sb-" and four digits is never the start of an id: it is more likely the name of a
  * sandbox that does not exist, which must not remove another. */
