@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/access/caller.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -62,6 +63,9 @@ static int file_write(int state_fd, const char *name, json_t *list, struct err *
     cleanup_json json_t *file = json_pack("{s:O}", "objects", list);
     int r = file ? json_write(file, &content) : -ENOMEM;
 
+    if (r == -ENOBUFS)
+        return err_set(err, ERR_EXHAUSTED, "%s in the state directory would exceed %d MiB", name,
+                       FILE_BYTES_MAX >> 20);
     if (r == 0)
         r = file_replace_at(state_fd, name, content.data, content.len);
     return r < 0 ? err_sys(err, r, "write %s in the state directory", name) : 0;
@@ -137,16 +141,72 @@ json_t *e2b_objects_find(struct e2b_objects *objects, enum e2b_objects_kind kind
     return copy;
 }
 
+/* Returns a number for each owner: how many bytes of the file its objects take. */
+static json_t *bytes_by_owner(const json_t *list)
+{
+    json_t *uses = json_object();
+    const json_t *each;
+    size_t index;
+
+    json_array_foreach(list, index, each) {
+        const char *owner = e2b_object_owner(each);
+        json_int_t bytes = json_integer_value(json_object_get(uses, owner));
+
+        bytes += (json_int_t)json_dumpb(each, NULL, 0, JSON_COMPACT) + 1;
+        (void)json_object_set_new(uses, owner, json_integer(bytes));
+    }
+    return uses;
+}
+
+static size_t count_of(const json_t *list, const char *owner)
+{
+    const json_t *each;
+    size_t index, count = 0;
+
+    json_array_foreach(list, index, each)
+        count += strcmp(e2b_object_owner(each), owner) == 0;
+    return count;
+}
+
+/* Fails if the new list gives an owner more than its share, and more than it has in the old one. */
+static int shares_check(const json_t *old, const json_t *list, struct err *err)
+{
+    cleanup_json json_t *before = bytes_by_owner(old), *after = bytes_by_owner(list);
+    const char *owner;
+    json_t *bytes;
+
+    json_object_foreach(after, owner, bytes) {
+        const size_t most = owner_share(owner, OBJECTS_MAX);
+        const json_int_t most_bytes = (json_int_t)owner_share(owner, FILE_BYTES_MAX);
+
+        if (json_integer_value(bytes) <= json_integer_value(json_object_get(before, owner)))
+            continue;
+        if (json_integer_value(bytes) > most_bytes)
+            return err_set(err, ERR_EXHAUSTED,
+                           "the objects of this kind of owner '%s' would exceed %d MiB", owner,
+                           (int)(most_bytes >> 20));
+        if (count_of(list, owner) > most)
+            return err_set(err, ERR_EXHAUSTED,
+                           "owner '%s' has %zu objects of this kind, which is the most of one "
+                           "owner",
+                           owner, most);
+    }
+    return 0;
+}
+
 /* Locked. Takes the new list, which counts once it is on disk. */
 static int list_set(struct e2b_objects *objects, enum e2b_objects_kind kind, json_t *list,
                     struct err *err)
 {
-    bool is_full = json_array_size(list) > OBJECTS_MAX &&
-                   json_array_size(list) > json_array_size(objects->lists[kind]);
+    const json_t *old = objects->lists[kind];
+    bool is_full =
+        json_array_size(list) > OBJECTS_MAX && json_array_size(list) > json_array_size(old);
     int r = is_full ? err_set(err, ERR_EXHAUSTED, "there are %d of these, which is the most",
                               OBJECTS_MAX)
-                    : file_write(objects->state_fd, names[kind], list, err);
+                    : shares_check(old, list, err);
 
+    if (r == 0)
+        r = file_write(objects->state_fd, names[kind], list, err);
     if (r < 0) {
         json_decref(list);
         return r;
