@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/xalloc.h"
 
-enum { RULES_MAX = 256, ENTRY_BYTES_MAX = 16 * 1024, GROUPS_MAX = 1024 };
+enum { RULES_MAX = 256, ENTRY_BYTES_MAX = 16 * 1024, GROUPS_FIRST = 256 };
 
 struct peer_rule {
     enum { PEER_USER, PEER_GROUP, PEER_ANY } kind;
@@ -102,13 +102,23 @@ void peer_rules_free(struct peer_rules *rules)
     free(rules);
 }
 
-/* Returns how many further groups the peer has. */
-static size_t peer_groups(int fd, gid_t groups[GROUPS_MAX])
+/* Reads the further groups of the peer, which the caller frees; 0 or -errno. */
+static int peer_groups(int fd, gid_t **ret, size_t *ret_count)
 {
-    socklen_t size = GROUPS_MAX * sizeof(*groups);
+    socklen_t size = GROUPS_FIRST * sizeof(gid_t);
+    gid_t *groups = xcalloc(1, size);
 
-    return getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) == 0 ? size / sizeof(*groups)
-                                                                         : 0;
+    while (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) < 0) {
+        int error = errno;
+
+        free(groups);
+        if (error != ERANGE) /* else size is what they need */
+            return -error;
+        groups = xcalloc(1, size);
+    }
+    *ret = groups;
+    *ret_count = size / sizeof(gid_t);
+    return 0;
 }
 
 static bool is_among(gid_t gid, const gid_t *groups, size_t count)
@@ -123,19 +133,19 @@ void peer_find(const struct peer_rules *rules, int fd, struct caller *ret)
 {
     struct ucred peer;
     socklen_t size = sizeof(peer);
-    gid_t groups[GROUPS_MAX];
-    size_t count;
+    cleanup_free gid_t *groups = NULL;
+    size_t count = 0;
 
     *ret = caller_root;
     if (!rules || rules->count == 0)
         return;
     *ret = (struct caller){ .role = ROLE_NONE };
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ||
+        peer_groups(fd, &groups, &count) < 0)
         return;
     *ret = caller_root;
     if (peer.uid == 0)
         return;
-    count = peer_groups(fd, groups);
     for (size_t i = 0; i < rules->count; i++) {
         const struct peer_rule *rule = &rules->list[i];
 

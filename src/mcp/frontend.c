@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/text/parse.h"
+#include "base/xalloc.h"
 #include "host/sandbox/info.h"
 #include "host/sandbox/network.h"
 #include "http/connect.h"
@@ -31,15 +32,21 @@ enum {
 
 _Static_assert((int)MCP_OWNER_BYTES == (int)SHA256_DIGEST_LENGTH, "an owner is a hash");
 
-/* All clients of the unix socket have the same owner. The token follows the last space of the
- * header, and was checked before. */
+/* Clients of the unix socket for which the same owner and role are configured have the same owner;
+ * that of root is zero. The token follows the last space of the header, and was checked before. */
 static void owner_find(struct mcp_post *post)
 {
+    const struct caller *caller = &post->exchange->caller;
     const char *header = exchange_header(post->exchange, MHD_HTTP_HEADER_AUTHORIZATION);
     const char *token = header ? strrchr(header, ' ') : NULL;
+    cleanup_free char *peer = NULL;
 
-    if (!post->exchange->listener->is_local && token)
+    if (!post->exchange->listener->is_local && token) {
         (void)SHA256((const unsigned char *)token + 1, strlen(token + 1), post->owner);
+    } else if (caller->role != caller_root.role || strcmp(caller->owner, caller_root.owner) != 0) {
+        peer = xasprintf("%s of %s", role_name(caller->role), caller->owner);
+        (void)SHA256((const unsigned char *)peer, strlen(peer), post->owner);
+    }
 }
 
 bool mcp_post_is_read_only(const struct mcp_post *post)
