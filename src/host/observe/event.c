@@ -84,6 +84,16 @@ static const struct {
     [EVENT_VOLUME_ADOPTED] = { "volume.adopted", "volume-adopt" },
 };
 
+/* The names for the audit log of what is recorded only if an admin acts on an object of another
+ * owner. */
+static const char *const records_of_admins[EVENT_TYPES] = {
+    [EVENT_TEMPLATE_IMPORTED] = "template-import",
+    [EVENT_TEMPLATE_REMOVED] = "template-remove",
+    [EVENT_PORT_OPENED] = "port-forward",
+    [EVENT_SHELL_OPENED] = "shell-open",
+    [EVENT_TOOL_EXECUTED] = "tool",
+};
+
 _Static_assert(EVENT_TYPES <= 64, "the types must fit a 64-bit set");
 
 const char *event_type_name(enum event_type type)
@@ -134,6 +144,16 @@ static void audit_count_failure(struct host *host, const struct err *err)
     lock_release(&host->lock);
 }
 
+/* Returns the owner of what the caller acts on if that is another one, else NULL. */
+static const char *foreign_owner(const struct subject *subject, const json_t *fields)
+{
+    const struct caller *caller = caller_current();
+    const char *owner =
+        subject->owner ? subject->owner : json_string_value(json_object_get(fields, "owner"));
+
+    return caller && owner && strcmp(caller->owner, owner) != 0 ? owner : NULL;
+}
+
 /* Returns the details of a line of the audit log: the fields, the owner of the object, and the
  * caller if it has a token or acts on an object of another owner. */
 static json_t *audit_details(const struct subject *subject, const json_t *fields)
@@ -143,7 +163,7 @@ static json_t *audit_details(const struct subject *subject, const json_t *fields
 
     if (subject->owner)
         (void)json_object_set_new(details, "owner", json_string(subject->owner));
-    if (caller && subject->owner && strcmp(caller->owner, subject->owner) != 0)
+    if (foreign_owner(subject, fields))
         (void)json_object_set_new(details, "by", json_string(caller->owner));
     if (caller && caller->token[0])
         (void)json_object_set_new(details, "byToken", json_string(caller->token));
@@ -152,19 +172,29 @@ static json_t *audit_details(const struct subject *subject, const json_t *fields
     return details;
 }
 
+static void event_record(struct host *host, const char *record, const struct subject *subject,
+                         const json_t *fields)
+{
+    struct err err = { 0 };
+
+    if (audit_add(host->audit, record, subject->sandbox, audit_details(subject, fields), &err) == 0)
+        return;
+    audit_count_failure(host, &err);
+    (void)registry_sync(host->registry, &err); /* its line would have been the proof */
+}
+
 /* Writes the audit log before it notifies subscribers, so that these find the record. Takes the
  * fields. */
 static void event_emit(struct host *host, enum event_type type, const struct subject *subject,
                        json_t *fields)
 {
     cleanup_json json_t *owned = fields;
-    struct err err = { 0 };
+    const char *record = types[type].record;
 
-    if (types[type].record && audit_add(host->audit, types[type].record, subject->sandbox,
-                                        audit_details(subject, owned), &err) < 0) {
-        audit_count_failure(host, &err);
-        (void)registry_sync(host->registry, &err); /* its line would have been the proof */
-    }
+    if (!record && foreign_owner(subject, owned))
+        record = records_of_admins[type];
+    if (record)
+        event_record(host, record, subject, owned);
     event_publish(host, type, subject, owned);
 }
 
@@ -210,6 +240,21 @@ void machine_event(const struct machine *machine, enum event_type type, json_t *
         process_table_event(machine->process_table, machine->host, type, TAKE_PTR(owned));
     else
         event_publish(machine->host, type, &subject, owned);
+}
+
+void machine_record_start(const struct machine *machine, const char *process)
+{
+    const struct process_table *table = machine->process_table;
+    const struct subject subject = {
+        .owner = table ? process_table_owner(table) : machine->creator.owner,
+        .sandbox = table ? process_table_sandbox(table) : machine->id,
+    };
+    cleanup_json json_t *fields = NULL;
+
+    if (!foreign_owner(&subject, NULL))
+        return;
+    fields = json_pack("{s:s}", "process", process);
+    event_record(machine->host, "process-start", &subject, fields);
 }
 
 json_t *process_end_fields(const char *process, const struct process_end *end)

@@ -11,6 +11,7 @@
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
 #include "host/machine/machine_internal.h"
+#include "host/observe/event_internal.h"
 #include "host/observe/metrics_internal.h"
 #include "host/process/process_internal.h"
 #include "host/process/record_internal.h"
@@ -178,6 +179,7 @@ int process_start(struct machine *machine, const struct process_spec *spec, stru
     if (machine->process_table && !spec->is_detached)
         process_writer_add_later(machine->host->writer, process);
     process_set_timeout(process);
+    machine_record_start(machine, process->id);
     *ret = process;
     return 0;
 }
