@@ -21,6 +21,7 @@
 enum {
     UNSENT_MAX = 4 * 1024 * 1024,
     DNS_PORT = 53,
+    LIMIT_PAUSE_MS = 60 * 1000,
     ACTIVE_MAX = 4096, /* machines in one report */
 };
 
@@ -107,6 +108,19 @@ void report_dropped(struct guest *guest)
     guest->lines_dropped = 0;
     line_send(guest,
               &(struct egress_line){ .protocol = "", .name = "", .rule = text, .end = "limit" });
+}
+
+void report_limit(struct guest *guest, enum egress_bound bound)
+{
+    static const char *const names[BOUND_COUNT] = { "connections", "connects", "queries",
+                                                    "bytes-out", "host-connections" };
+    uint64_t now_ms = guest->egress->now_ms, *told_ms = &guest->limited_ms[bound];
+
+    if (*told_ms > 0 && now_ms < *told_ms + LIMIT_PAUSE_MS)
+        return;
+    *told_ms = now_ms;
+    control_send(guest->egress, json_pack("{s:s, s:I, s:s}", "do", "limit", "machine",
+                                          (json_int_t)guest->number, "resource", names[bound]));
 }
 
 void report_counters(struct egress *egress)

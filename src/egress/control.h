@@ -5,10 +5,11 @@
  * has "do"; those about a sandbox have "machine", the number by which holtd knows it.
  *
  * From holtd:
- * - {"do":"hello","config":{"resolvers":["10.0.0.2"],"hasIpv6":true}}: first, and again when one of
- *   them has changed: the name servers to ask, and whether the host has an IPv6 route. Optional in
- *   config: "zones":[{"name":"corp.example","servers":["10.0.0.53"]}], the URL of the host's
- *   "proxy" with its login, and "direct", rules for what is dialed without it
+ * - {"do":"hello","config":{"resolvers":["10.0.0.2"],"hasIpv6":true,"bounds":{...}}}: first, and
+ *   again when one of them has changed: the name servers to ask, whether the host has an IPv6
+ *   route, and the bounds of each sandbox, see hello_handle. Optional in config:
+ *   "zones":[{"name":"corp.example","servers":["10.0.0.53"]}], the URL of the host's "proxy" with
+ *   its login, and "direct", rules for what is dialed without it
  * - {"do":"add","machine":7,"id":"sb-...","owner":"alice","policy":{...}} with two descriptors: the
  *   TCP listener and the UDP socket of the resolver
  * - {"do":"set","machine":7,"policy":{...}}: answered by "done" once forbidden connections are cut
@@ -24,6 +25,8 @@
  * - {"do":"revoke","machine":7,"addresses":[...]}: no longer; not answered
  * - {"do":"log","machine":7,"line":{...}}: the fields of struct net_log_line, see host/net/net.h
  * - {"do":"active","machines":[7,9]}: they sent or received something in the last second
+ * - {"do":"limit","machine":7,"resource":"connections"}: the sandbox has reached a bound; once a
+ *   minute at most for each
  * - {"do":"counters", ...}: totals since its start, once a second while they change
  */
 #pragma once

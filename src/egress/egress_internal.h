@@ -102,6 +102,15 @@ struct egress_counters {
     uint64_t bytes_in;
 };
 
+enum egress_bound {
+    BOUND_CONNECTIONS,
+    BOUND_CONNECTS,
+    BOUND_QUERIES,
+    BOUND_BYTES_OUT,
+    BOUND_HOST, /* what all sandboxes use together */
+    BOUND_COUNT,
+};
+
 struct egress_bounds {
     uint32_t connections;
     uint32_t connects_per_second;
@@ -146,6 +155,7 @@ struct guest {
     uint32_t query_tokens; /* queries that it may still send in this second */
     uint32_t lines;        /* of the log, in this second */
     uint64_t lines_dropped;
+    uint64_t limited_ms[BOUND_COUNT]; /* when holtd was told; 0: never */
     struct connection *connections;
     unsigned connection_count;
     unsigned query_count;
@@ -442,6 +452,9 @@ void report_line(struct guest *guest, const struct egress_line *line);
 /* Says how many lines were dropped because there were too many in a second. */
 void report_dropped(struct guest *guest);
 void report_counters(struct egress *egress);
+
+/* Tells holtd that the sandbox has reached a bound, once a minute at most. */
+void report_limit(struct guest *guest, enum egress_bound bound);
 
 /* Reports the sandboxes that were active since the last call. */
 void report_active(struct egress *egress);

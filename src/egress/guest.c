@@ -74,15 +74,22 @@ static bool owner_has_room(const struct guest *guest)
                          egress->connection_max);
 }
 
-static const char *guest_limit(const struct guest *guest)
+static const char *guest_limit(struct guest *guest)
 {
     const struct egress_bounds *bounds = &guest->egress->bounds;
 
-    if (guest->connection_count >= bounds->connections)
+    if (guest->connection_count >= bounds->connections) {
+        report_limit(guest, BOUND_CONNECTIONS);
         return "the sandbox has too many connections";
-    if (bounds->bytes_out > 0 && guest->bytes_out >= bounds->bytes_out)
+    }
+    if (bounds->bytes_out > 0 && guest->bytes_out >= bounds->bytes_out) {
+        report_limit(guest, BOUND_BYTES_OUT);
         return "the sandbox has sent as many bytes as it may";
-    return owner_has_room(guest) ? NULL : "there are too many connections";
+    }
+    if (owner_has_room(guest))
+        return NULL;
+    report_limit(guest, BOUND_HOST);
+    return "there are too many connections";
 }
 
 static void connection_refuse(struct guest *guest, int fd, const char *reason)
@@ -113,6 +120,7 @@ static void listener_ready(struct watch *watch, uint32_t events)
         int fd;
 
         if (guest->tokens == 0) { /* clients wait in the backlog */
+            report_limit(guest, BOUND_CONNECTS);
             listener_wait(guest);
             return;
         }

@@ -259,6 +259,7 @@ void relay_pump(struct connection *connection)
         r = down_pump(connection);
     if (!bytes_note(connection, up_before, down_before)) {
         connection->guest->egress->counters.limited++;
+        report_limit(connection->guest, BOUND_BYTES_OUT);
         connection_end(connection, true, "the sandbox has sent as many bytes as it may");
         return;
     }

@@ -22,6 +22,7 @@ enum {
     TCP_QUERIES_MAX = 16, /* of one connection */
     TRIES_MAX = 4,
     TRY_MS = 1500,
+    STREAM_MS = 3000,
     GRANT_MS = 2000,
     TCP_IDLE_MS = 10000,
 };
@@ -46,6 +47,8 @@ struct query {
     uint64_t ticket;
     unsigned tries;
     uint64_t deadline_ms;
+    bool is_stream;    /* the server is asked over TCP, because its reply was cut */
+    struct buf stream; /* what it has sent: a length and the reply */
 };
 
 static const struct dns_reason no_reason = { .code = DNS_NO_REASON };
@@ -143,6 +146,7 @@ static void query_free(struct query *query)
     if (query->asker.connection)
         query->asker.connection->dns_pending--;
     egress->query_count--;
+    buf_done(&query->stream);
     dns_reply_done(&query->reply);
     query->next = NULL;
 }
@@ -315,13 +319,95 @@ void resolver_granted(struct egress *egress, uint64_t ticket, bool is_ok)
         query_fail(query, "no route could be added");
 }
 
+/* Asks the server that has answered again, over TCP. */
+static bool stream_start(struct query *query)
+{
+    struct egress *egress = query->asker.guest->egress;
+    struct sockaddr_storage server;
+    socklen_t len = sizeof(server);
+    int fd;
+
+    if (getpeername(query->watch.fd, (struct sockaddr *)&server, &len) < 0)
+        return false;
+    fd = socket(server.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    if (connect(fd, (const struct sockaddr *)&server, len) < 0 && errno != EINPROGRESS) {
+        (void)fd_close(fd);
+        return false;
+    }
+    watch_close(egress, &query->watch);
+    query->watch.fd = fd;
+    query->is_stream = true;
+    query->stream = (struct buf)BUF_INIT(2 + DNS_MESSAGE_MAX);
+    query->deadline_ms = egress->now_ms + STREAM_MS;
+    watch_set(egress, &query->watch, EPOLLOUT);
+    return true;
+}
+
+/* Sends the query once there is a connection. Its few bytes always fit. */
+static bool stream_send(struct query *query)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(2 + DNS_UDP_MAX);
+    const uint8_t no_length[2] = { 0 };
+
+    if (buf_add(&out, no_length, sizeof(no_length)) < 0 ||
+        dns_query_write(&query->question, query->id, &out) < 0)
+        return false;
+    out.data[0] = (char)((out.len - 2) >> 8);
+    out.data[1] = (char)(out.len - 2);
+    watch_set(query->asker.guest->egress, &query->watch, EPOLLIN);
+    return send(query->watch.fd, out.data, out.len, MSG_NOSIGNAL) == (ssize_t)out.len;
+}
+
+/* Reads the reply. Returns 1 when it is whole, 0 if more is needed, or -errno. */
+static int stream_read(struct query *query)
+{
+    struct buf *in = &query->stream;
+    size_t want = 2 + DNS_MESSAGE_MAX, len;
+    ssize_t n;
+
+    if (buf_reserve(in, want - in->len) < 0)
+        return -ENOMEM;
+    n = recv(query->watch.fd, in->data + in->len, want - in->len, MSG_DONTWAIT);
+    if (n < 0)
+        return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+    in->len += (size_t)n;
+    len = in->len < 2 ? want : (size_t)(uint8_t)in->data[0] << 8 | (uint8_t)in->data[1];
+    if (in->len < 2 + len)
+        return n == 0 ? -EBADMSG : 0;
+    dns_reply_done(&query->reply);
+    if (dns_reply_parse(in->data + 2, len, &query->question, query->id, &query->reply) < 0)
+        return -EBADMSG;
+    return query->reply.is_cut ? -EBADMSG : 1;
+}
+
+static void stream_ready(struct query *query)
+{
+    int r;
+
+    if (query->watch.events & EPOLLOUT)
+        r = stream_send(query) ? 0 : -EPIPE;
+    else
+        r = stream_read(query);
+    if (r > 0)
+        reply_accept(query);
+    else if (r < 0)
+        query_fail(query, "the name server does not send its long reply");
+}
+
 static void server_ready(struct watch *watch, uint32_t events)
 {
     struct query *query = (struct query *)watch;
     uint8_t data[DNS_UDP_MAX];
-    ssize_t n = recv(watch->fd, data, sizeof(data), MSG_DONTWAIT);
+    ssize_t n;
 
     (void)events;
+    if (query->is_stream) {
+        stream_ready(query);
+        return;
+    }
+    n = recv(watch->fd, data, sizeof(data), MSG_DONTWAIT);
     if (n < 0) {
         if (errno != EAGAIN && errno != EINTR)
             query->deadline_ms = 0; /* refused: the next server at the next tick */
@@ -332,10 +418,10 @@ static void server_ready(struct watch *watch, uint32_t events)
         return; /* forged or malformed: the true one may still come */
     if (query->reply.code == DNS_FAILED && query->tries < TRIES_MAX)
         query->deadline_ms = 0;
-    else if (query->reply.is_cut && query->asker.connection)
+    else if (!query->reply.is_cut || !query->asker.connection)
+        reply_accept(query); /* cut, it tells the sandbox to ask again over TCP */
+    else if (!stream_start(query))
         query_fail(query, "the reply of the name server is too long");
-    else /* cut, it tells the sandbox to ask again over TCP */
-        reply_accept(query);
 }
 
 /* --- asking --- */
@@ -349,6 +435,8 @@ static bool query_send(struct query *query)
     const struct sockaddr_storage *servers = resolver_servers(egress, query->question.name, &count);
 
     watch_close(egress, &query->watch);
+    query->is_stream = false;
+    buf_done(&query->stream);
     while (query->tries < TRIES_MAX && count > 0) {
         const struct sockaddr_storage *server = &servers[query->tries++ % count];
         socklen_t len =
@@ -485,6 +573,7 @@ void resolver_ready(struct watch *watch, uint32_t events)
         ssize_t n;
 
         if (guest->query_tokens == 0) { /* clients wait, and ask again when that takes long */
+            report_limit(guest, BOUND_QUERIES);
             watch_set(guest->egress, watch, 0);
             guest->is_resolver_waiting = true;
             return;

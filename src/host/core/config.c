@@ -149,6 +149,18 @@ enum kind {
         "names and ranges that are reached without the proxy, with blanks between")                \
     ROW(net_zones, "net.zones", "net-zones", KIND_ZONES, "ZONES", "",                              \
         "private DNS zones: ZONE=ADDRESS[,ADDRESS...], with blanks between")                       \
+    ROW(net_connections, "net.connections", "net-connections", KIND_U32, "N", "2500",              \
+        "connections of a sandbox at once")                                                        \
+    ROW(net_connects, "net.connects", "net-connects", KIND_U32, "N", "500",                        \
+        "connections that a sandbox may open in a second")                                         \
+    ROW(net_queries, "net.queries", "net-queries", KIND_U32, "N", "1000",                          \
+        "names that a sandbox may ask for in a second")                                            \
+    ROW(net_idle, "net.idle", "net-idle", KIND_DURATION, "TIME", "1h",                             \
+        "after which a connection without bytes is ended")                                         \
+    ROW(net_time, "net.time", "net-time", KIND_DURATION, "TIME", "24h",                            \
+        "after which every connection is ended")                                                   \
+    ROW(net_bytes_out, "net.bytes-out", "net-bytes-out", KIND_SIZE, "SIZE", "0",                   \
+        "bytes that a sandbox may send while it runs; 0: no limit")                                \
     ROW(template_bytes_max, "template.max-bytes", "template-max-bytes", KIND_SIZE, "SIZE", "16G",  \
         "maximum size of an imported template")                                                    \
     ROW(template_files_max, "template.max-files", "template-max-files", KIND_SIZE, "N", "2000000", \

@@ -68,6 +68,12 @@ struct config {
     char *net_proxy_file; /* of a file with the URL; "": none */
     char *net_no_proxy;   /* rules, separated by blanks */
     char *net_zones;
+    uint32_t net_connections; /* the bounds of each sandbox; 0: the default of holt-net */
+    uint32_t net_connects;    /* per second */
+    uint32_t net_queries;     /* per second */
+    uint64_t net_idle;        /* milliseconds */
+    uint64_t net_time;        /* milliseconds */
+    uint64_t net_bytes_out;   /* 0: no limit */
     uint64_t template_bytes_max;
     uint64_t template_files_max;
     struct owner_settings owners; /* keys owner.NAME.CEILING; only in the file */

@@ -52,8 +52,8 @@ static json_t *resolvers_read(void)
 
 static json_t *hello_make(struct net *net)
 {
-    json_t *config =
-        json_pack("{s:o, s:b}", "resolvers", resolvers_read(), "hasIpv6", (int)route_has_ipv6());
+    json_t *config = json_pack("{s:o, s:b, s:O}", "resolvers", resolvers_read(), "hasIpv6",
+                               (int)route_has_ipv6(), "bounds", net->bounds);
     lock_scope(&net->lock);
 
     net->has_news = false;

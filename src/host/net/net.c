@@ -19,10 +19,12 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "egress/control.h"
+#include "host/core/config.h"
 #include "host/core/host_internal.h"
 #include "host/machine/machine_internal.h"
 #include "host/net/net_internal.h"
 #include "host/net/upstream.h"
+#include "host/observe/event_internal.h"
 #include "kernel/fds.h"
 #include "kernel/netns_enter.h"
 #include "runtime/program.h"
@@ -352,6 +354,10 @@ static void message_handle(struct net *net, const json_t *message)
         net_log_add(net, guest->id, json_object_get(message, "line"));
     } else if (strcmp(what, "active") == 0) {
         active_handle(net, json_object_get(message, "machines"));
+    } else if (strcmp(what, "limit") == 0 && guest) {
+        machine_event(
+            guest->machine, EVENT_SANDBOX_LIMITED,
+            json_pack("{s:o}", "resource", json_incref(json_object_get(message, "resource"))));
     } else if (strcmp(what, "counters") == 0) {
         lock_scope(&net->lock);
         net_counters_read(net, message);
@@ -525,12 +531,25 @@ static int job_do(struct net *net, struct net_job *job)
 
 /* --- what others call --- */
 
+static json_t *bounds_make(const struct config *config)
+{
+    const json_int_t second = 1000;
+
+    return json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:I}", "connections", (json_int_t)config->net_connections,
+        "connectsPerSecond", (json_int_t)config->net_connects, "queriesPerSecond",
+        (json_int_t)config->net_queries, "idleSeconds", (json_int_t)config->net_idle / second,
+        "totalSeconds", (json_int_t)config->net_time / second, "bytesOut",
+        (json_int_t)config->net_bytes_out);
+}
+
 int net_open(struct host *host, const struct config *config, struct net **ret, struct err *err)
 {
     struct net *net = xcalloc(1, sizeof(*net));
     int r = 0;
 
     net->host = host;
+    net->bounds = bounds_make(config);
     net->control_fd = net->pidfd = -EBADF;
     net->last_job = &net->jobs;
     net->home = netns_id();
@@ -588,6 +607,7 @@ void net_close(struct net *net)
     net_logs_free(net);
     json_decref(net->upstream);
     free(net->resolvers);
+    json_decref(net->bounds);
     (void)fd_close(net->wake_fd);
     (void)fd_close(net->home_fd);
     cond_destroy(&net->changed);

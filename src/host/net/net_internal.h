@@ -77,6 +77,7 @@ struct net {
 
     /* Used by the thread only. */
     struct net_job *waiting; /* for "done", oldest first */
+    json_t *bounds;          /* of each sandbox, for the hello; not changed */
     char *resolvers;         /* JSON of the last hello */
     int control_fd;
     int pidfd;

@@ -47,6 +47,7 @@ static const struct {
     [EVENT_SANDBOX_FAILED] = { "sandbox.failed", NULL },
     [EVENT_SANDBOX_EXPIRED] = { "sandbox.expired", NULL },
     [EVENT_SANDBOX_EXHAUSTED] = { "sandbox.exhausted", NULL },
+    [EVENT_SANDBOX_LIMITED] = { "sandbox.limited", NULL },
     [EVENT_SANDBOX_ADOPTED] = { "sandbox.adopted", "adopt" },
     [EVENT_SANDBOX_RECOVERED] = { "sandbox.recovered", "recover" },
     [EVENT_SANDBOX_ROLLED_BACK] = { "sandbox.rolled-back", "rollback" },

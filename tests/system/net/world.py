@@ -29,6 +29,7 @@ ADDRESSES = {
     "ssh.test": ["93.184.216.36"],
     "silent.test": ["93.184.216.37"],
     "cut.test": ["93.184.216.34"],
+    "endless.test": ["93.184.216.34"],
     "doh.test": ["93.184.216.35"],
     "files.test": ["93.184.216.37"],
     "four.test": ["93.184.216.34"],
@@ -66,7 +67,7 @@ def addresses_of(name):
     return ADDRESSES.get(name)
 
 
-def answer(query):
+def answer(query, is_stream=False):
     ident, = struct.unpack(">H", query[:2])
     at, labels = 12, []
     while query[at]:
@@ -92,7 +93,10 @@ def answer(query):
     if kind in (TYPES["HTTPS"], TYPES["SVCB"]) and found:  # with a hint that leads elsewhere, and keys for ECH
         hint = struct.pack(">HH", 4, 4) + socket.inet_aton("93.184.216.35")
         records.append((encode(name), kind, b"\0\1\0" + hint + struct.pack(">HH", 5, 3) + b"ech"))
-    cut = 0x200 if name == "cut.test" else 0  # "there is more, over TCP"
+    # "There is more, over TCP", where one of them has it and the other is cut again.
+    cut = 0x200 if name == "endless.test" or (name == "cut.test" and not is_stream) else 0
+    if name == "cut.test" and is_stream and kind == TYPES["A"]:
+        records = [(encode(name), kind, bytes([93, 184, 220, i])) for i in range(1, 61)]
     head = struct.pack(">HHHHHH", ident, 0x8180 | cut | (0 if found else 3), 1, len(records), 0, 0)
     body = b"".join(owner + struct.pack(">HHIH", rtype, 1, ttl, len(data)) + data
                     for owner, rtype, data in records)
@@ -218,6 +222,24 @@ def handle_echo(client):
         client.sendall(data)
 
 
+def handle_dns(client):
+    """The name server over TCP; on other addresses an echo."""
+    if client.getsockname()[0] != "::ffff:" + DNS:
+        handle_echo(client)
+        return
+    data = b""
+    while len(data) < 2 or len(data) < 2 + struct.unpack(">H", data[:2])[0]:
+        more = client.recv(4096)
+        if not more:
+            return
+        data += more
+    reply = answer(data[2:], True)
+    whole = struct.pack(">H", len(reply)) + reply
+    for part in (whole[:1], whole[1:100], whole[100:]):  # in pieces
+        client.sendall(part)
+        time.sleep(0.02)
+
+
 def handle_sink(client):
     total = 0
     while True:
@@ -253,7 +275,7 @@ def main():
     serve(7, handle_echo)
     serve(9, handle_sink)
     serve(853, handle_echo)
-    serve(53, handle_echo)
+    serve(53, handle_dns)
     print("ready", flush=True)
     while True:
         time.sleep(3600)

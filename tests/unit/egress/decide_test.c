@@ -130,7 +130,7 @@ static void a_flood_of_queries_and_lines_is_bounded(void)
     CHECK(guest.resolver.events == EPOLLIN);
     resolver_ready(&guest.resolver, EPOLLIN);
     CHECK(egress.counters.queries == 5 && guest.resolver.events == EPOLLIN);
-    CHECK(lines_count(control[1]) == 5);
+    CHECK(lines_count(control[1]) == 6); /* five refusals, one bound */
 
     for (unsigned i = 0; i < 3 * GUEST_LINES_PER_SECOND; i++)
         report_line(&guest, &line);
@@ -138,6 +138,14 @@ static void a_flood_of_queries_and_lines_is_bounded(void)
     CHECK(guest.lines_dropped == 2 * GUEST_LINES_PER_SECOND + 5);
     report_dropped(&guest);
     CHECK(guest.lines == 0 && guest.lines_dropped == 0);
+    (void)lines_count(control[1]);
+    buf_clear(&egress.unsent);
+    for (int i = 0; i < 100; i++)
+        report_limit(&guest, BOUND_CONNECTS);
+    CHECK(lines_count(control[1]) == 1);
+    egress.now_ms += 60 * 1000;
+    report_limit(&guest, BOUND_CONNECTS);
+    CHECK(lines_count(control[1]) == 1);
     (void)close(client);
     (void)close(control[1]);
     watch_close(&egress, &guest.resolver);
