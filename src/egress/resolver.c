@@ -323,7 +323,7 @@ void resolver_granted(struct egress *egress, uint64_t ticket, bool is_ok)
 static bool stream_start(struct query *query)
 {
     struct egress *egress = query->asker.guest->egress;
-    struct sockaddr_storage server;
+    struct sockaddr_storage server = { .ss_family = AF_UNSPEC };
     socklen_t len = sizeof(server);
     int fd;
 
