@@ -287,6 +287,8 @@ struct holt_console_session {
     int64_t created_ms;
     int64_t expires_ms;
     int64_t last_used_ms;
+    const char *sandbox_id; /* whose port a preview opens; "": a login */
+    uint32_t port;
 };
 
 struct holt_console_session_list {
@@ -318,6 +320,20 @@ struct holt_port_list {
 /* Lists the forwarded ports of a sandbox, or of all if sandbox is NULL, oldest first. */
 HOLT_API int holt_port_list(struct holt *holt, const char *sandbox, int64_t deadline,
                             struct holt_port_list **ret, struct holt_error *error);
+
+/* A link that opens an HTTP port of a sandbox in one browser, once, within a minute. */
+struct holt_preview {
+    const char *url;
+    const char *host; /* in it, without a port */
+    const char *code; /* in it */
+    int64_t expires_ms;
+};
+
+/* Makes a link to a port. The browser then has a cookie that opens this port for eight hours;
+ * holt_console_session_list lists such previews, holt_console_session_revoke ends them. */
+HOLT_API int holt_preview_create(struct holt *holt, const char *sandbox, uint32_t port,
+                                 int64_t deadline, struct holt_preview **ret,
+                                 struct holt_error *error);
 
 /* A forward that lasts until it is closed, its deadline, or the stop of the sandbox. */
 struct holt_forward;

@@ -16,7 +16,7 @@ enum { URL_SIZE = LISTENER_ADDRESS_SIZE + SESSION_SECRET_SIZE };
 
 static int console_check(const struct call *call, struct err *err)
 {
-    if (call->sessions)
+    if (call->sessions && session_store_has_logins(call->sessions))
         return 0;
     return err_set(err, ERR_UNSUPPORTED, "the console is off (console = off in holt.conf)");
 }
@@ -82,6 +82,8 @@ static struct msg_console_session session_message(const struct session_info *inf
         .created_at_ms = info->created_ms,
         .expires_at_ms = info->expires_ms,
         .last_used_at_ms = info->used_ms,
+        .sandbox_id = info->login.preview.sandbox,
+        .port = info->login.preview.port,
     };
 }
 
@@ -92,12 +94,10 @@ int console_service_list_sessions(const struct call *call,
     cleanup_free struct session_info *infos = NULL;
     struct msg_console_session *sessions;
     size_t count = 0;
-    int r = console_check(call, err);
 
     (void)request;
-    if (r < 0)
-        return r;
-    session_store_list(call->sessions, call->caller, &infos, &count);
+    if (call->sessions)
+        session_store_list(call->sessions, call->caller, &infos, &count);
     sessions = arena_take(call->arena, count, sizeof(*sessions));
     for (size_t i = 0; i < count; i++)
         sessions[i] = session_message(&infos[i]);
@@ -111,8 +111,7 @@ int console_service_revoke_session(const struct call *call,
                                    const struct msg_console_revoke_session_request *request,
                                    struct err *err)
 {
-    int r = console_check(call, err);
-
-    return r < 0 ? r
-                 : session_store_remove(call->sessions, call->caller, request->id, "revoked", err);
+    if (!call->sessions)
+        return err_set(err, ERR_NOT_FOUND, "no session '%.40s'", request->id);
+    return session_store_remove(call->sessions, call->caller, request->id, "revoked", err);
 }

@@ -2,15 +2,19 @@
 #include "host/port/port.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/service.h"
+#include "auth/session_store.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/xalloc.h"
 #include "host/machine/machine.h"
 #include "host/sandbox/sandbox.h"
+#include "http/exchange.h"
 #include "http/stream.h"
 
 /* A forward that lives as long as its client listens to the stream. */
@@ -79,6 +83,60 @@ int port_service_forward(const struct call *call, const struct msg_forward_reque
         return r;
     *ret = &TAKE_PTR(self)->stream;
     return 0;
+}
+
+enum { PREVIEW_URL_SIZE = LISTENER_ADDRESS_SIZE + SESSION_SECRET_SIZE };
+
+/* Writes the host name of a port, which has the id without its dash, then the address with the
+ * code. Fails with ERR_UNSUPPORTED if no browser can reach it. */
+static int preview_write(const struct call *call, const struct login *login, const char *code,
+                         char host[LISTENER_ADDRESS_SIZE], char url[PREVIEW_URL_SIZE],
+                         struct err *err)
+{
+    const char *id = login->preview.sandbox, *dash = strchrnul(id, '-');
+    char domain[LISTENER_ADDRESS_SIZE / 2];
+    bool is_tls;
+
+    if (!call->has_port_names || !call->sessions)
+        return err_set(err, ERR_UNSUPPORTED, "this daemon was built without host names of ports");
+    if (!listener_preview(call->listener, domain, sizeof(domain), &is_tls))
+        return err_set(err, ERR_UNSUPPORTED, "a preview needs a daemon that listens on TCP");
+    (void)snprintf(host, LISTENER_ADDRESS_SIZE, "%u-%.*s%s.%s", login->preview.port,
+                   (int)(dash - id), id, dash + (*dash == '-'), domain);
+    (void)snprintf(url, PREVIEW_URL_SIZE, "%s://%s/?holt-preview=%s", is_tls ? "https" : "http",
+                   host, code);
+    host[strcspn(host, ":")] = '\0';
+    return 0;
+}
+
+int port_service_preview(const struct call *call, const struct msg_preview_request *request,
+                         struct err *err)
+{
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    struct login login = {
+        .caller = *call->caller,
+        .is_main =
+            !call->is_local && call->caller->token[0] == '\0' && call->caller->session[0] == '\0',
+        .preview.port = (uint16_t)request->port,
+    };
+    char code[SESSION_SECRET_SIZE] = "", host[LISTENER_ADDRESS_SIZE], url[PREVIEW_URL_SIZE];
+    uint64_t expires_ms = 0;
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
+
+    if (r < 0)
+        return r;
+    (void)snprintf(login.preview.sandbox, sizeof(login.preview.sandbox), "%s", sandbox_id(sandbox));
+    r = preview_write(call, &login, code, host, url, err); /* no code if it fails */
+    if (r == 0)
+        r = session_store_create_code(call->sessions, &login, code, &expires_ms, err);
+    if (r == 0)
+        r = preview_write(call, &login, code, host, url, err);
+    if (r < 0)
+        return r;
+    return call_reply(call,
+                      MESSAGE(msg_preview_response, .url = url, .host = host, .code = code,
+                              .expires_at_ms = expires_ms),
+                      err);
 }
 
 /* Finds the id of the sandbox that the request names; NULL: none is named. */

@@ -153,8 +153,10 @@ static void address_write(const struct listener *listener, const char *id, char 
 {
     char name[LISTENER_ADDRESS_SIZE / 2];
     const char *dash = strchrnul(id, '-');
+    bool is_tls;
 
-    if (listener_name(listener, name, sizeof(name)))
+    if (*listener->origin_rules.preview ? listener_preview(listener, name, sizeof(name), &is_tls)
+                                        : listener_name(listener, name, sizeof(name)))
         (void)snprintf(ret, LISTENER_ADDRESS_SIZE, "<port>-%.*s%s.%s", (int)(dash - id), id,
                        dash + (*dash == '-'), name);
 }

@@ -23,7 +23,7 @@ struct call {
     struct host *host;
     const struct listener *listener;
     struct token_store *tokens;
-    struct session_store *sessions; /* NULL: the console is off */
+    struct session_store *sessions; /* logins and previews; NULL: none */
     const struct caller *caller;
     bool is_local;         /* it came over the unix socket */
     bool has_port_names;   /* a front end serves ports of sandboxes by host name */

@@ -62,6 +62,9 @@ int session_data_write(const struct session_data *data, struct session_row *ret,
     hex_encode(data->key_hash, sizeof(data->key_hash), ret->key_hash);
     ret->created_ms = info->created_ms;
     ret->expires_ms = info->expires_ms;
+    COPY(ret->sandbox, info->login.preview.sandbox);
+    ret->port = info->login.preview.port;
+    COPY(ret->parent, data->parent);
     return scope_write(caller, ret->scope, err);
 }
 
@@ -72,13 +75,16 @@ bool session_data_read(const struct session_row *row, struct session_data *ret)
 
     *ret = (struct session_data){ .info.created_ms = row->created_ms,
                                   .info.expires_ms = row->expires_ms,
-                                  .info.login.is_main = row->main_mark[0] != '\0' };
+                                  .info.login.is_main = row->main_mark[0] != '\0',
+                                  .info.login.preview.port = (uint16_t)row->port };
     COPY(info->id, row->id);
     COPY(caller->owner, row->owner);
     COPY(caller->token, row->token);
     COPY(ret->main_mark, row->main_mark);
     COPY(info->address, row->address);
     COPY(info->agent, row->agent);
+    COPY(info->login.preview.sandbox, row->sandbox);
+    COPY(ret->parent, row->parent);
     return row->id[0] == 's' && strncmp(row->id + 1, row->cookie_hash, SESSION_ID_LEN - 1) == 0 &&
            role_parse(row->role, &caller->role) && scope_read(row->scope, caller) &&
            hex_decode(row->cookie_hash, ret->cookie_hash, sizeof(ret->cookie_hash)) &&

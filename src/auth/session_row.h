@@ -10,6 +10,7 @@ enum { SESSION_HASH_BYTES = 32 };
 struct session_data {
     struct session_info info;
     char main_mark[SESSION_MARK_HEX + 1];
+    char parent[SESSION_ID_LEN + 1];
     unsigned char cookie_hash[SESSION_HASH_BYTES];
     unsigned char key_hash[SESSION_HASH_BYTES];
 };

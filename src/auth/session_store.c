@@ -119,6 +119,21 @@ static bool session_drop(struct session_store *store, const char *id, struct ses
 
 /* --- validity --------------------------------------------------------------------------------- */
 
+static bool is_preview(const struct login *login)
+{
+    return login->preview.sandbox[0] != '\0';
+}
+
+static bool target_is_equal(const struct preview_target *one, const struct preview_target *other)
+{
+    return strcmp(one->sandbox, other->sandbox) == 0 && one->port == other->port;
+}
+
+bool session_store_has_logins(const struct session_store *store)
+{
+    return store->rules.has_logins;
+}
+
 /* Another main token, made after the first was deleted, ends the sessions of the first. */
 static bool login_is_valid(const struct session_store *store, const struct login *login,
                            const char *main_mark)
@@ -133,23 +148,39 @@ static bool login_is_valid(const struct session_store *store, const struct login
     return strcmp(mark, main_mark) == 0;
 }
 
-static bool data_is_valid(const struct session_store *store, const struct session_data *data)
+static bool data_is_current(const struct session_store *store, const struct session_data *data)
 {
     return clock_wall_ms() < data->info.expires_ms &&
            login_is_valid(store, &data->info.login, data->main_mark);
 }
 
-bool session_store_get(struct session_store *store, const char *id, struct session_info *ret)
+/* Copies a session, valid or not. Returns false if there is none. */
+static bool data_find(struct session_store *store, const char *id, struct session_data *ret)
 {
     struct session **slot;
-    struct session_data data;
 
-    lock_take(&store->lock);
+    lock_scope(&store->lock);
     slot = session_slot(store, id);
     if (slot)
-        data = (*slot)->data;
-    lock_release(&store->lock);
-    if (!slot || !data_is_valid(store, &data))
+        *ret = (*slot)->data;
+    return slot != NULL;
+}
+
+/* A preview ends with the login that made it, which is no preview itself. */
+static bool data_is_valid(struct session_store *store, const struct session_data *data)
+{
+    struct session_data parent;
+
+    return data_is_current(store, data) &&
+           (data->parent[0] == '\0' ||
+            (data_find(store, data->parent, &parent) && data_is_current(store, &parent)));
+}
+
+bool session_store_get(struct session_store *store, const char *id, struct session_info *ret)
+{
+    struct session_data data;
+
+    if (!data_find(store, id, &data) || !data_is_valid(store, &data))
         return false;
     *ret = data.info;
     return true;
@@ -164,10 +195,11 @@ bool session_store_is_valid(struct session_store *store, const char *id)
 
 /* --- finding the caller ----------------------------------------------------------------------- */
 
-/* `key` is NULL if the cookie alone is to be found. */
+/* `key` is NULL if the cookie alone is to be found, `target` if it is that of a login. */
 static void session_match(struct session_store *store, const char *cookie, const char *key,
-                          struct caller *ret)
+                          const struct preview_target *target, struct caller *ret)
 {
+    static const struct preview_target none = { .port = 0 };
     unsigned char cookie_hash[SESSION_HASH_BYTES], key_hash[SESSION_HASH_BYTES];
     struct session_data data;
     struct session *session;
@@ -178,6 +210,8 @@ static void session_match(struct session_store *store, const char *cookie, const
     lock_take(&store->lock);
     session = session_by_cookie(store, cookie_hash);
     if (session && key && !hash_is_equal(session->data.key_hash, key_hash))
+        session = NULL;
+    if (session && !target_is_equal(&session->data.info.login.preview, target ? target : &none))
         session = NULL;
     if (session) {
         session->data.info.used_ms = clock_wall_ms();
@@ -193,12 +227,18 @@ static void session_match(struct session_store *store, const char *cookie, const
 void session_store_match(struct session_store *store, const char *cookie, const char *key,
                          struct caller *ret)
 {
-    session_match(store, cookie, key, ret);
+    session_match(store, cookie, key, NULL, ret);
+}
+
+void session_store_match_preview(struct session_store *store, const char *cookie,
+                                 const struct preview_target *target, struct caller *ret)
+{
+    session_match(store, cookie, NULL, target, ret);
 }
 
 void session_store_match_cookie(struct session_store *store, const char *cookie, struct caller *ret)
 {
-    session_match(store, cookie, NULL, ret);
+    session_match(store, cookie, NULL, NULL, ret);
 }
 
 /* --- opening and closing ---------------------------------------------------------------------- */
@@ -221,7 +261,8 @@ bool session_store_load(struct session_store *store, const struct session_row *r
     struct session_data data;
 
     if (!session_data_read(row, &data) || clock_wall_ms() >= data.info.expires_ms ||
-        !token_store_is_valid(store->tokens, data.info.login.caller.token))
+        !token_store_is_valid(store->tokens, data.info.login.caller.token) ||
+        (!is_preview(&data.info.login) && !store->rules.has_logins))
         return false;
     lock_scope(&store->lock);
     if (store->count >= SESSIONS_MAX)
@@ -326,8 +367,9 @@ static int session_end_invalid(struct session_store *store, const struct session
                                struct err *err)
 {
     bool is_old = clock_wall_ms() >= data->info.expires_ms;
+    const char *reason = data_is_current(store, data) ? "session" : "token";
 
-    return session_end(store, data->info.id, is_old ? "expired" : "token", err);
+    return session_end(store, data->info.id, is_old ? "expired" : reason, err);
 }
 
 int session_store_sweep(struct session_store *store, struct err *err)
@@ -344,11 +386,12 @@ int session_store_sweep(struct session_store *store, struct err *err)
 
 /* --- creating --------------------------------------------------------------------------------- */
 
-/* Ends the sessions that are no longer valid, and one of an owner that has too many: the oldest of
- * the same token, or else the oldest whose role is not higher than the caller's, so that a token
- * with few rights does not end the sessions of others. */
-static int room_make(struct session_store *store, const struct caller *caller, struct err *err)
+/* Ends the sessions that are no longer valid, and one of an owner that has too many of the same
+ * kind: the oldest of the same token, or else the oldest whose role is not higher than the
+ * caller's, so that a token with few rights does not end the sessions of others. */
+static int room_make(struct session_store *store, const struct login *login, struct err *err)
 {
+    const struct caller *caller = &login->caller;
     size_t all_count = 0, own = 0;
     cleanup_free struct session_data *all = sessions_copy(store, &all_count);
     const char *oldest = NULL, *oldest_of_token = NULL;
@@ -357,7 +400,8 @@ static int room_make(struct session_store *store, const struct caller *caller, s
     for (size_t i = 0; r == 0 && i < all_count; i++) {
         if (!data_is_valid(store, &all[i])) {
             r = session_end_invalid(store, &all[i], err);
-        } else if (strcmp(all[i].info.login.caller.owner, caller->owner) == 0) {
+        } else if (strcmp(all[i].info.login.caller.owner, caller->owner) == 0 &&
+                   is_preview(&all[i].info.login) == is_preview(login)) {
             own++;
             if (!oldest && all[i].info.login.caller.role <= caller->role)
                 oldest = all[i].info.id;
@@ -404,7 +448,9 @@ static void data_fill(const struct session_store *store, const struct session_sp
 
     info->login = spec->login;
     info->created_ms = info->used_ms = clock_wall_ms();
-    info->expires_ms = info->created_ms + store->rules.ttl_ms;
+    info->expires_ms = info->created_ms +
+                       (is_preview(&spec->login) ? store->rules.preview_ms : store->rules.ttl_ms);
+    (void)snprintf(ret->parent, sizeof(ret->parent), "%s", spec->login.caller.session);
     (void)snprintf(info->address, sizeof(info->address), "%s", spec->address);
     session_agent_copy(spec->agent, info->agent);
     if (spec->login.is_main)
@@ -417,7 +463,7 @@ int session_store_create(struct session_store *store, const struct session_spec 
 {
     cleanup_free struct session_row *row = xcalloc(1, sizeof(*row));
     struct session_data data = { .info.id = "" };
-    int r = room_make(store, &spec->login.caller, err);
+    int r = room_make(store, &spec->login, err);
 
     if (r < 0)
         return r;
@@ -444,22 +490,28 @@ int session_store_create(struct session_store *store, const struct session_spec 
 
 /* --- logins ----------------------------------------------------------------------------------- */
 
-/* Finds a free code, of an owner that has not too many. Needs the lock. */
-static struct login_code *code_place(struct session_store *store, const char *owner)
+/* Finds a place for a code: a free one, of an owner that has not too many; a preview takes the
+ * oldest of the owner's previews then. NULL: there is none. Needs the lock. */
+static struct login_code *code_place(struct session_store *store, const struct login *login)
 {
     uint64_t now = clock_ms();
-    struct login_code *place = NULL;
+    struct login_code *place = NULL, *oldest = NULL;
     size_t own = 0;
 
     for (size_t i = 0; i < LOGIN_CODES_MAX; i++) {
         struct login_code *code = &store->codes[i];
 
-        if (!code->is_used || code->until_ms <= now)
+        if (!code->is_used || code->until_ms <= now) {
             place = code;
-        else
-            own += strcmp(code->login.caller.owner, owner) == 0;
+        } else if (strcmp(code->login.caller.owner, login->caller.owner) == 0 &&
+                   is_preview(&code->login) == is_preview(login)) {
+            own++;
+            oldest = !oldest || code->until_ms < oldest->until_ms ? code : oldest;
+        }
     }
-    return own < LOGIN_CODES_OF_OWNER_MAX ? place : NULL;
+    if (own >= LOGIN_CODES_OF_OWNER_MAX)
+        return is_preview(login) ? oldest : NULL;
+    return place;
 }
 
 int session_store_create_code(struct session_store *store, const struct login *login,
@@ -472,7 +524,7 @@ int session_store_create_code(struct session_store *store, const struct login *l
     if (r < 0)
         return err_sys(err, r, "get random bytes");
     lock_scope(&store->lock);
-    code = code_place(store, login->caller.owner);
+    code = code_place(store, login);
     if (!code)
         return err_set(err, ERR_EXHAUSTED,
                        "too many login codes wait for their use: try again in a minute");
@@ -484,9 +536,10 @@ int session_store_create_code(struct session_store *store, const struct login *l
     return 0;
 }
 
-static bool code_find(struct session_store *store, const char *code, bool is_taken,
-                      struct login *ret)
+static bool code_find(struct session_store *store, const char *code,
+                      const struct preview_target *target, bool is_taken, struct login *ret)
 {
+    static const struct preview_target none = { .port = 0 };
     unsigned char hash[SESSION_HASH_BYTES];
     uint64_t now = clock_ms();
     bool is_found = false;
@@ -504,21 +557,25 @@ static bool code_find(struct session_store *store, const char *code, bool is_tak
             *each = (struct login_code){ .is_used = false };
     }
     lock_release(&store->lock);
-    return is_found && token_store_is_valid(store->tokens, ret->caller.token);
+    return is_found && target_is_equal(&ret->preview, target ? target : &none) &&
+           token_store_is_valid(store->tokens, ret->caller.token) &&
+           (ret->caller.session[0] == '\0' || session_store_is_valid(store, ret->caller.session));
 }
 
 bool session_store_peek_code(struct session_store *store, const char *code, struct login *ret)
 {
-    return code_find(store, code, false, ret);
+    return code_find(store, code, NULL, false, ret);
 }
 
-bool session_store_take_code(struct session_store *store, const char *code, struct login *ret)
+bool session_store_take_code(struct session_store *store, const char *code,
+                             const struct preview_target *target, struct login *ret)
 {
-    return code_find(store, code, true, ret);
+    return code_find(store, code, target, true, ret);
 }
 
 bool session_store_match_token(struct session_store *store, const char *token, struct login *ret)
 {
+    *ret = (struct login){ .is_main = false };
     token_store_match_key(store->tokens, token, &ret->caller);
     ret->is_main = ret->caller.role != ROLE_NONE && ret->caller.token[0] == '\0';
     return ret->caller.role != ROLE_NONE;

@@ -2,7 +2,10 @@
  * sends to every port of a host name, and the key, which the console's page sends in a header of
  * its own. Only both together give access, with the rights of the token (or of the user of the unix
  * socket) that made the session. It ends by its time, by a logout or a revocation, and with that
- * token. Hashes of the secrets are kept by a storage that the daemon provides. */
+ * token. Hashes of the secrets are kept by a storage that the daemon provides.
+ *
+ * A preview is a session of its own kind: its cookie opens one port of one sandbox and nothing
+ * else. It ends like a login, and with the login that made it. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,12 +25,20 @@ enum {
     LOGIN_CODES_MAX = 256,
     LOGIN_CODES_OF_OWNER_MAX = 16,
     LOGIN_CODE_MS = 60 * 1000,
+    PREVIEW_MS = 8 * 60 * 60 * 1000,
 };
 
-/* On whose behalf a login is made. */
+/* What a preview opens. */
+struct preview_target {
+    char sandbox[SESSION_SANDBOX_MAX + 1]; /* its id; "": this is no preview */
+    uint16_t port;
+};
+
+/* On whose behalf a login or a preview is made. */
 struct login {
     struct caller caller;
     bool is_main; /* with the main token, and not over the unix socket */
+    struct preview_target preview;
 };
 
 struct session_info {
@@ -50,14 +61,19 @@ struct session_storage {
 };
 
 struct session_rules {
-    uint64_t ttl_ms;  /* of a session */
-    uint64_t code_ms; /* of a code that nobody uses */
+    uint64_t ttl_ms;     /* of a login */
+    uint64_t code_ms;    /* of a code that nobody uses */
+    uint64_t preview_ms; /* of a preview */
+    bool has_logins;     /* false: the console is off, and there are only previews */
 };
 
 /* Makes a store without sessions; tokens must outlive it. */
 struct session_store *session_store_new(struct token_store *tokens,
                                         const struct session_storage *storage,
                                         const struct session_rules *rules);
+
+/* Returns whether there can be logins to the console. */
+bool session_store_has_logins(const struct session_store *store);
 
 /* Adds a session of an earlier daemon. Returns false if the row is not a session that can still be
  * used: the storage may forget it. */
@@ -82,12 +98,16 @@ int session_store_create(struct session_store *store, const struct session_spec 
                          struct session_info *ret, struct session_secrets *ret_secrets,
                          struct err *err);
 
-/* Finds the caller of a session by both of its secrets; ROLE_NONE if they do not belong to one
- * session that is valid. */
+/* Finds the caller of a login by both of its secrets; ROLE_NONE if they do not belong to one login
+ * that is valid. */
 void session_store_match(struct session_store *store, const char *cookie, const char *key,
                          struct caller *ret);
 
-/* Finds the caller of a session by its cookie alone. This is no authentication: a caller must have
+/* Finds the caller of a preview of this port by its cookie; ROLE_NONE if it is another's. */
+void session_store_match_preview(struct session_store *store, const char *cookie,
+                                 const struct preview_target *target, struct caller *ret);
+
+/* Finds the caller of a login by its cookie alone. This is no authentication: a caller must have
  * another secret of the same session, such as a ticket, before it acts. */
 void session_store_match_cookie(struct session_store *store, const char *cookie,
                                 struct caller *ret);
@@ -120,8 +140,11 @@ int session_store_create_code(struct session_store *store, const struct login *l
 /* Finds on whose behalf a code logs in, and leaves it valid. Returns false as take_code does. */
 bool session_store_peek_code(struct session_store *store, const char *code, struct login *ret);
 
-/* Takes a code. Returns false if it is unknown, used or too old, or if its token is not valid. */
-bool session_store_take_code(struct session_store *store, const char *code, struct login *ret);
+/* Takes a code for this port, or one for a login if the target is NULL. Returns false if it is
+ * unknown, used, too old or for something else, or if the token or login that made it is not valid.
+ * Any attempt uses the code up. */
+bool session_store_take_code(struct session_store *store, const char *code,
+                             const struct preview_target *target, struct login *ret);
 
 /* Finds on whose behalf a token logs in. Returns false if there is no such token. */
 bool session_store_match_token(struct session_store *store, const char *token, struct login *ret);

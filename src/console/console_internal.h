@@ -40,7 +40,7 @@ struct ticket {
 
 struct console {
     struct host *host;
-    struct session_store *sessions; /* NULL: the console is off */
+    struct session_store *sessions; /* without logins if the console is off */
     struct worker sweeper;          /* ends sessions at their time */
     char *dir;
 

@@ -120,7 +120,7 @@ static enum MHD_Result console_begin(struct exchange *exchange)
     exchange->body.max = CONSOLE_BODY_MAX;
     request->refusal =
         exchange_check_origin(exchange, exchange_header(exchange, MHD_HTTP_HEADER_HOST), false);
-    if (!request->refusal && !console->sessions)
+    if (!request->refusal && !session_store_has_logins(console->sessions))
         request->refusal = &refuse_page;
     if (!request->refusal && is_below_console(exchange->path)) {
         request->route = route_find(exchange);
@@ -192,6 +192,15 @@ static int row_end(struct host *host, const struct session_row *row, const char 
     return r;
 }
 
+/* Returns why a row is not loaded. Without the console its logins are worth nothing, also when it
+ * is back; previews stay. */
+static const char *row_reason(const struct console *console, const struct session_row *row)
+{
+    if (row->sandbox[0] == '\0' && !session_store_has_logins(console->sessions))
+        return "console-off";
+    return clock_wall_ms() >= row->expires_ms ? "expired" : "token";
+}
+
 static int sessions_load(struct console *console, struct err *err)
 {
     cleanup_free struct session_row *rows = NULL;
@@ -200,20 +209,7 @@ static int sessions_load(struct console *console, struct err *err)
 
     for (size_t i = 0; r >= 0 && i < count; i++)
         if (!session_store_load(console->sessions, &rows[i]))
-            r = row_end(console->host, &rows[i],
-                        clock_wall_ms() >= rows[i].expires_ms ? "expired" : "token", err);
-    return r;
-}
-
-/* Without the console its sessions are worth nothing, also when it is back. */
-static int sessions_forget(struct host *host, struct err *err)
-{
-    cleanup_free struct session_row *rows = NULL;
-    size_t count = 0;
-    int r = host_list_sessions(host, &rows, &count, err);
-
-    for (size_t i = 0; r >= 0 && i < count; i++)
-        r = row_end(host, &rows[i], "console-off", err);
+            r = row_end(console->host, &rows[i], row_reason(console, &rows[i]), err);
     return r;
 }
 
@@ -240,22 +236,23 @@ int console_open(const struct console_options *options, struct console **ret, st
 {
     const struct session_storage storage = { storage_put, storage_remove, session_ended,
                                              options->host };
-    const struct session_rules rules = { options->session_ttl, LOGIN_CODE_MS };
+    const struct session_rules rules = {
+        .ttl_ms = options->session_ttl,
+        .code_ms = LOGIN_CODE_MS,
+        .preview_ms = PREVIEW_MS,
+        .has_logins = options->is_on,
+    };
     struct console *console = xcalloc(1, sizeof(*console));
-    int r = 0;
+    int r;
 
     console->host = options->host;
     console->dir = xstrdup(options->dir);
     lock_init(&console->lock, LOCK_CONSOLE);
     worker_init(&console->sweeper, LOCK_CONSOLE_SWEEPER);
-    if (options->is_on) {
-        console->sessions = session_store_new(options->tokens, &storage, &rules);
-        r = sessions_load(console, err);
-        if (r >= 0)
-            r = sweeper_start(console, err);
-    } else {
-        r = sessions_forget(options->host, err);
-    }
+    console->sessions = session_store_new(options->tokens, &storage, &rules);
+    r = sessions_load(console, err);
+    if (r >= 0)
+        r = sweeper_start(console, err);
     if (r < 0) {
         console_close(console);
         return r;

@@ -16,7 +16,7 @@ struct token_store;
 struct console_options {
     struct host *host;
     struct token_store *tokens;
-    bool is_on;           /* otherwise every page is 404, and there are no sessions */
+    bool is_on;           /* otherwise every page is 404, and there are no logins */
     const char *dir;      /* of the built files; "": where make and make install put them */
     uint64_t session_ttl; /* milliseconds */
 };
@@ -27,7 +27,7 @@ int console_open(const struct console_options *options, struct console **ret, st
 /* Accepts NULL. */
 void console_close(struct console *console);
 
-/* The sessions, which belong to the console; NULL: it is off. */
+/* The logins and previews, which belong to the console. */
 struct session_store *console_sessions(struct console *console);
 
 /* The context is a struct console. */

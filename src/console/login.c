@@ -80,7 +80,7 @@ static int login_find(struct console *console, const struct exchange *exchange, 
     else if (is_look)
         is_found = session_store_peek_code(console->sessions, code, ret);
     else
-        is_found = session_store_take_code(console->sessions, code, ret);
+        is_found = session_store_take_code(console->sessions, code, NULL, ret);
     if (is_found)
         return 0;
     log_warn("console: failed login from %s", address);

@@ -37,6 +37,24 @@ bool listener_name(const struct listener *listener, char *ret, size_t size)
     return snprintf(ret, size, "%s%s", name, port) < (int)size;
 }
 
+bool listener_preview(const struct listener *listener, char *ret, size_t size, bool *ret_is_tls)
+{
+    const struct origin_rules *rules = &listener->origin_rules;
+    const char *port = strrchr(listener->tcp_address, ':');
+    const char *name = *rules->preview ? rules->preview : "localhost";
+
+    if (!port)
+        return false;
+    *ret_is_tls = listener->is_tcp_tls || origin_rules_has_tls_front(rules);
+    if (origin_rules_has_tls_front(rules)) {
+        name += strlen("https://");
+        port = "";
+    } else if (strchr(name, ':')) {
+        port = "";
+    }
+    return snprintf(ret, size, "%s%s", name, port) < (int)size;
+}
+
 const char *exchange_header(const struct exchange *exchange, const char *name)
 {
     return MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, name);

@@ -72,6 +72,10 @@ struct exchange {
  * the name in listen, or localhost. Returns false if the daemon does not listen on TCP. */
 bool listener_name(const struct listener *listener, char *ret, size_t size);
 
+/* Writes the name, with a port if one is needed, below which browsers find previews of ports, and
+ * whether that is over TLS: preview.domain, or localhost. Returns false as above. */
+bool listener_preview(const struct listener *listener, char *ret, size_t size, bool *ret_is_tls);
+
 /* A header of the request, or NULL. */
 const char *exchange_header(const struct exchange *exchange, const char *name);
 

@@ -6,12 +6,30 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct err;
+
 struct origin_rules {
     bool is_local;       /* a unix socket: it has no host name */
     const char *listen;  /* ADDR:PORT; its ADDR is accepted as a host */
     const char *hosts;   /* further host names, separated by commas */
     const char *origins; /* origins whose pages may call */
+    const char *preview; /* "[https://]NAME[:PORT]", below which ports are served; "": none */
 };
+
+/* Fails with ERR_INVALID unless preview.domain is a name that has nothing to do with those of the
+ * daemon: cookies that a page below it sets for a parent domain must not reach the console, nor
+ * those of the console a page. */
+int origin_rules_check_preview(const struct origin_rules *origin_rules, struct err *err);
+
+/* Whether a host, with any port, is preview.domain. */
+bool origin_rules_is_preview(const struct origin_rules *origin_rules, const char *host);
+
+/* Whether ports of sandboxes may be served under names below this host. With preview.domain that
+ * is the only one besides localhost. */
+bool origin_rules_allow_ports(const struct origin_rules *origin_rules, const char *host);
+
+/* Whether browsers see preview.domain over TLS that another server ends. */
+bool origin_rules_has_tls_front(const struct origin_rules *origin_rules);
 
 /* Whether a Host header (NULL: absent) is accepted: an IP address, localhost or a configured name,
  * with any port. */

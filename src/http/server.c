@@ -58,6 +58,7 @@ struct http_server {
     char *socket_path; /* made by us; NULL when the socket was passed to us */
     char *listen;      /* copies: the configuration may go before the server */
     char *hosts;
+    char *preview;
     char *origins;
     struct peer_rules *peers;
     char tcp_address[64];
@@ -135,7 +136,10 @@ static void server_init(struct server *server, const struct http_server *http,
     upgraded_init(&server->upgraded);
     server->quiet_fd = server->front_fd = -1;
     server->listener = (struct listener){
-        .origin_rules = { .listen = http->listen, .hosts = http->hosts, .origins = http->origins },
+        .origin_rules = { .listen = http->listen,
+                          .hosts = http->hosts,
+                          .origins = http->origins,
+                          .preview = http->preview },
         .tcp_address = http->tcp_address,
         .tokens = options->tokens,
         .sessions = options->sessions,
@@ -368,9 +372,12 @@ int http_start(const struct http_options *options, struct http_server **ret, str
     http->listen = xstrdup(options->listen);
     http->hosts = xstrdup(options->hosts);
     http->origins = xstrdup(options->origins);
+    http->preview = xstrdup(options->preview);
     server_init(&http->local, http, options);
     server_init(&http->tcp, http, options);
-    r = peer_rules_parse(options->socket_owners, &http->peers, err);
+    r = origin_rules_check_preview(&http->tcp.listener.origin_rules, err);
+    if (r == 0)
+        r = peer_rules_parse(options->socket_owners, &http->peers, err);
     if (r == 0)
         r = listeners_start(http, options, err);
     if (r < 0)
@@ -406,6 +413,7 @@ void http_stop(struct http_server *http)
     free(http->listen);
     free(http->hosts);
     free(http->origins);
+    free(http->preview);
     peer_rules_free(http->peers);
     free(http);
 }

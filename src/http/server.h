@@ -16,6 +16,7 @@ struct http_options {
     const char *listen;    /* "ADDR:PORT", or "none" */
     const char *hosts;     /* listen.hosts and listen.origins of the configuration */
     const char *origins;
+    const char *preview;  /* preview.domain of the configuration; "": none */
     const char *tls_cert; /* "": no TLS */
     const char *tls_key;
     struct token_store *tokens;

@@ -60,8 +60,8 @@ static bool has_cookie(const struct exchange *exchange)
 
 bool session_is_used(const struct exchange *exchange)
 {
-    return exchange->listener->sessions && exchange->frontend &&
-           exchange->frontend->ops->has_sessions &&
+    return exchange->listener->sessions && session_store_has_logins(exchange->listener->sessions) &&
+           exchange->frontend && exchange->frontend->ops->has_sessions &&
            !exchange_header(exchange, MHD_HTTP_HEADER_AUTHORIZATION) &&
            (exchange_header(exchange, SESSION_HEADER) || has_cookie(exchange));
 }

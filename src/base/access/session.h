@@ -1,4 +1,5 @@
-/* A login to the web console as the registry keeps it: plain data, without the secrets. */
+/* A login to the web console, or a preview of a port, as the registry keeps it: plain data, without
+ * the secrets. */
 #pragma once
 
 #include <stdint.h>
@@ -12,6 +13,7 @@ enum {
     SESSION_SCOPE_BYTES = 8 * 1024,
     SESSION_AGENT_MAX = 200,
     SESSION_ADDRESS_MAX = 63,
+    SESSION_SANDBOX_MAX = 63,
 };
 
 struct session_row {
@@ -27,4 +29,7 @@ struct session_row {
     char agent[SESSION_AGENT_MAX + 1];      /* its User-Agent */
     uint64_t created_ms;
     uint64_t expires_ms;
+    char sandbox[SESSION_SANDBOX_MAX + 1]; /* whose port a preview opens; "": a login */
+    uint32_t port;
+    char parent[SESSION_ID_LEN + 1]; /* the login that made the preview; "": none */
 };

@@ -2,6 +2,7 @@
 /* The commands for logins to the web console. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,11 +157,14 @@ static void row_add(struct table *cells, const void *options, const void *result
     table_add(cells, "%s", session->owner);
     table_add(cells, "%s", session->role);
     table_add(cells, "%s", *session->token_id ? session->token_id : "-");
-    table_add(cells, "%s", session->address);
+    table_add(cells, "%s", *session->address ? session->address : "-");
     table_add(cells, "%s", age);
     table_add(cells, "%s", expires);
     table_add(cells, "%s", used);
-    table_add(cells, "%s", *session->user_agent ? session->user_agent : "-");
+    if (*session->sandbox_id)
+        table_add(cells, "preview of %s:%" PRIu32, session->sandbox_id, session->port);
+    else
+        table_add(cells, "%s", *session->user_agent ? session->user_agent : "-");
 }
 
 static int sessions_print(const struct output_options *options,

@@ -19,11 +19,14 @@
 struct port_options {
     struct output_options output;
     const char *listen;
+    bool is_preview;
 };
 
 static const struct option_row port_rows[] = {
     { "listen", 'l', "ADDR:PORT", "where to listen; :PORT for the default address",
       OPTION_TEXT(struct port_options, listen) },
+    { "preview", 0, NULL, "print a link that opens it in a browser, once, within a minute",
+      OPTION_FLAG(struct port_options, is_preview) },
     OPTION_OUTPUT,
     OPTION_JSON,
     { "quiet", 'q', NULL, "print only the address (the default)", OPTION_CALL(option_set_quiet) },
@@ -64,6 +67,22 @@ static int forward(const struct holt_forward_options *options, const struct outp
     return r < 0 ? report_holt_error(&error) : status;
 }
 
+static int preview(const struct port_options *options, const char *sandbox, uint32_t port)
+{
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    cleanup_result struct holt_preview *preview = NULL;
+    struct holt_error error;
+
+    if (connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    if (holt_preview_create(connection.holt, sandbox, port, HOLT_NO_DEADLINE, &preview, &error) < 0)
+        return report_holt_error(&error);
+    if (options->output.wants_json)
+        return output_json(preview, NULL);
+    (void)printf("%s\n", preview->url);
+    return command_printed();
+}
+
 /* A signal ends the forward and this process, which then has the exit status of a signal; so a
  * script can tell it from the stop of the sandbox. */
 static int port_run(int argc, char **argv)
@@ -80,6 +99,10 @@ static int port_run(int argc, char **argv)
         return STATUS_HOLT;
     if (parse_u64(argv[next + 1], &port) < 0 || port < 1 || port > UINT16_MAX)
         return command_misused(&command_port, "PORT is a number from 1 to 65535");
+    if (options.is_preview && options.listen)
+        return command_misused(&command_port, "--preview listens nowhere");
+    if (options.is_preview)
+        return preview(&options, argv[next], (uint32_t)port);
     request.sandbox = argv[next];
     request.port = (uint32_t)port;
     request.listen = options.listen;

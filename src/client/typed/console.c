@@ -42,6 +42,8 @@ static void session_fill(void *result, struct holt_console_session *session,
         .created_ms = (int64_t)message->created_at_ms,
         .expires_ms = (int64_t)message->expires_at_ms,
         .last_used_ms = (int64_t)message->last_used_at_ms,
+        .sandbox_id = message->sandbox_id,
+        .port = message->port,
     };
 }
 

@@ -42,6 +42,28 @@ int holt_port_list(struct holt *holt, const char *sandbox, int64_t deadline,
     return client_call_for(holt, &call, sizeof(**ret), list_fill, ret, error);
 }
 
+static int preview_fill(void *result, const void *message, struct holt_error *error)
+{
+    const struct msg_preview_response *reply = message;
+    struct holt_preview *preview = result;
+
+    (void)error;
+    *preview = (struct holt_preview){ .url = reply->url,
+                                      .host = reply->host,
+                                      .code = reply->code,
+                                      .expires_ms = (int64_t)reply->expires_at_ms };
+    return 0;
+}
+
+int holt_preview_create(struct holt *holt, const char *sandbox, uint32_t port, int64_t deadline,
+                        struct holt_preview **ret, struct holt_error *error)
+{
+    const struct msg_preview_request request = { .sandbox_id = sandbox, .port = port };
+    const struct client_call call = { &method_port_service_preview, &request, false, deadline };
+
+    return client_call_for(holt, &call, sizeof(**ret), preview_fill, ret, error);
+}
+
 struct holt_forward {
     struct holt_stream *stream;
     char *address;

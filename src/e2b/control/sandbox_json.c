@@ -18,6 +18,7 @@
 #include "host/observe/stats.h"
 #include "host/sandbox/info.h"
 #include "host/sandbox/network.h"
+#include "http/exchange.h"
 #include "store/store.h"
 
 enum { DOMAIN_SIZE = 256, MIB = 1024 * 1024 };
@@ -56,8 +57,13 @@ json_t *e2b_time_json(uint64_t ms)
 static const char *domain_of(const struct e2b_request *request, char text[DOMAIN_SIZE])
 {
     const char *host = e2b_header(request, MHD_HTTP_HEADER_HOST);
+    const struct listener *listener = request->exchange->listener;
     unsigned char bytes[sizeof(struct in_addr)];
     char name[DOMAIN_SIZE];
+    bool is_tls;
+
+    if (*listener->origin_rules.preview && listener_preview(listener, text, DOMAIN_SIZE, &is_tls))
+        return text;
 
     if (!host || *host == '[' || strlen(host) >= DOMAIN_SIZE)
         return NULL;

@@ -114,6 +114,7 @@ struct e2b_request {
     json_t *metadata;        /* of the sandbox, see e2b/core/metadata.h */
     bool is_read_only;       /* the token is read-only */
     bool has_token;          /* the sandbox's own was shown, or none is needed here */
+    char preview[64 + 1];    /* the cookie that a code for this port was exchanged for; "": none */
 
     json_t *body;           /* an object; NULL: the request has none */
     void *state;            /* the handler's own */

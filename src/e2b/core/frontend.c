@@ -151,8 +151,19 @@ static const char *host_of(const struct e2b_request *request)
 static unsigned origin_check(struct exchange *exchange)
 {
     const struct e2b_request *request = &call_of(exchange)->request;
-    const struct refusal *refusal =
-        exchange_check_origin(exchange, host_of(request), request->to.kind == E2B_PORT);
+    const char *host = host_of(request);
+    const char *whole = e2b_header(request, MHD_HTTP_HEADER_HOST);
+    const struct origin_rules *rules = &exchange->listener->origin_rules;
+    const struct refusal *refusal;
+
+    /* Only E2B's requests, which need no cookie of the console, are answered below preview.domain.
+     */
+    if (origin_rules_is_preview(rules, host))
+        host = NULL;
+    refusal = exchange_check_origin(exchange, host, request->to.kind == E2B_PORT);
+    if (!refusal && request->to.kind == E2B_PORT && host && host != whole &&
+        !origin_rules_allow_ports(rules, host))
+        refusal = &refuse_host;
 
     if (!refusal && request->to.kind == E2B_PORT && !port_origin_is_allowed(request))
         refusal = &refuse_origin;

@@ -87,12 +87,14 @@ static bool envd_token_matches(const struct e2b_request *request)
 
 /* Ports of a sandbox that E2B's clients have made are public unless it has a traffic token. Those
  * of other sandboxes never are. */
-static bool traffic_token_matches(const struct e2b_request *request, const char *id)
+static bool traffic_token_matches(struct e2b_request *request, const char *id)
 {
     const char *wanted = e2b_metadata_text(request->metadata, "trafficToken");
     bool is_public = !wanted && (e2b_metadata_text(request->metadata, "accessToken") ||
                                  e2b_metadata_is_open(request->metadata));
 
+    if (port_access_has_code(request))
+        return port_access_take_code(request, id);
     return is_allowed_peer(request) || is_public ||
            (wanted && token_matches(e2b_header(request, "e2b-traffic-access-token"), wanted)) ||
            port_access_is_allowed(request, id);
@@ -100,10 +102,18 @@ static bool traffic_token_matches(const struct e2b_request *request, const char 
 
 static unsigned refuse_token(const struct e2b_request *request, struct err *err)
 {
+    if (port_access_has_code(request)) {
+        (void)err_set(
+            err, ERR_DENIED,
+            "the link of this preview is not valid: it can be used once, within a minute; "
+            "open the preview again");
+        return MHD_HTTP_FORBIDDEN;
+    }
     if (request->to.kind == E2B_PORT) {
         (void)err_set(err, ERR_DENIED,
                       "a valid traffic access token is required for this port; 'holt token create "
-                      "--ports-of ID' makes one");
+                      "--ports-of ID' makes one, and 'holt port --preview ID PORT' a link for a "
+                      "browser");
         return MHD_HTTP_FORBIDDEN;
     }
     (void)err_set(err, ERR_UNAUTHENTICATED,

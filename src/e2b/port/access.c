@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "e2b/port/access.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+#include "auth/session_store.h"
 #include "auth/token_store.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -11,11 +13,14 @@
 #include "e2b/core/e2b.h"
 #include "e2b/core/metadata.h"
 #include "e2b/port/header.h"
+#include "host/observe/event.h"
 #include "host/sandbox/sandbox.h"
 #include "http/exchange.h"
 #include "http/origin.h"
 
-enum { LOCATION_MAX = 32 * 1024 };
+enum { LOCATION_MAX = 32 * 1024, COOKIES_MAX = 8 };
+
+_Static_assert(sizeof(((struct e2b_request *)0)->preview) == SESSION_SECRET_SIZE, "a secret fits");
 
 static bool reads_only(const struct e2b_request *request)
 {
@@ -42,28 +47,135 @@ static bool sandbox_is_seen(const struct e2b_request *request, const char *id,
     return sandbox_find(request->host, caller, id, &sandbox, &ignored) == 0;
 }
 
+/* Lets the request act for a caller who may use the sandbox. */
+static bool caller_accept(const struct e2b_request *request, const char *id,
+                          const struct caller *caller)
+{
+    if (!caller_may_change(caller) || !sandbox_is_seen(request, id, caller))
+        return false;
+    request->exchange->caller = *caller; /* whose connection ends with the token */
+    return true;
+}
+
 static bool token_is_valid(const struct e2b_request *request, const char *text, const char *id)
 {
     struct caller caller = { .role = ROLE_NONE };
 
     if (text)
         token_store_match_port(request->exchange->listener->tokens, text, id, &caller);
-    if (!caller_may_change(&caller) || !sandbox_is_seen(request, id, &caller))
+    return caller_accept(request, id, &caller);
+}
+
+/* --- previews --------------------------------------------------------------------------------- */
+
+/* Whether the browser sees this host name over TLS. */
+static bool is_secure(const struct e2b_request *request)
+{
+    const struct listener *listener = request->exchange->listener;
+    const char *host = e2b_header(request, MHD_HTTP_HEADER_HOST);
+    char sandbox[SANDBOX_ID_MAX];
+    uint16_t port;
+    const char *name = host ? e2b_host_parse(host, &port, sandbox) : NULL;
+
+    return listener->is_tls || (origin_rules_has_tls_front(&listener->origin_rules) &&
+                                origin_rules_is_preview(&listener->origin_rules, name));
+}
+
+static void target_fill(const struct e2b_request *request, const char *id,
+                        struct preview_target *ret)
+{
+    *ret = (struct preview_target){ .port = request->to.port };
+    (void)snprintf(ret->sandbox, sizeof(ret->sandbox), "%s", id);
+}
+
+struct preview_search {
+    const struct e2b_request *request;
+    const char *name;
+    struct preview_target target;
+    struct caller caller;
+    unsigned count;
+};
+
+/* A page of another port may have planted a cookie of the same name, so each is tried. */
+static enum MHD_Result preview_try(void *context, enum MHD_ValueKind kind, const char *name,
+                                   const char *value)
+{
+    struct preview_search *search = context;
+
+    (void)kind;
+    if (!value || strcmp(name, search->name) != 0)
+        return MHD_YES;
+    if (search->count++ >= COOKIES_MAX)
+        return MHD_NO;
+    session_store_match_preview(search->request->exchange->listener->sessions, value,
+                                &search->target, &search->caller);
+    return search->caller.role == ROLE_NONE ? MHD_YES : MHD_NO;
+}
+
+static bool preview_is_valid(const struct e2b_request *request, const char *id)
+{
+    struct preview_search search = {
+        .request = request,
+        .name = is_secure(request) ? PREVIEW_COOKIE_TLS : PREVIEW_COOKIE,
+        .caller.role = ROLE_NONE,
+    };
+
+    target_fill(request, id, &search.target);
+    if (request->exchange->listener->sessions)
+        (void)MHD_get_connection_values(request->connection, MHD_COOKIE_KIND, preview_try, &search);
+    return caller_accept(request, id, &search.caller);
+}
+
+bool port_access_has_code(const struct e2b_request *request)
+{
+    return request->to.kind == E2B_PORT && reads_only(request) &&
+           e2b_query(request, PREVIEW_QUERY) != NULL;
+}
+
+static bool code_exchange(struct e2b_request *request, const char *id)
+{
+    struct session_store *sessions = request->exchange->listener->sessions;
+    struct session_spec spec = { .address = "",
+                                 .agent = e2b_header(request, MHD_HTTP_HEADER_USER_AGENT) };
+    struct session_secrets secrets;
+    struct preview_target target;
+    struct session_info info;
+    struct err ignored;
+
+    target_fill(request, id, &target);
+    if (!sessions || strcmp(request->verb, MHD_HTTP_METHOD_GET) != 0 ||
+        !session_store_take_code(sessions, e2b_query(request, PREVIEW_QUERY), &target,
+                                 &spec.login) ||
+        !caller_accept(request, id, &spec.login.caller) ||
+        session_store_create(sessions, &spec, &info, &secrets, &ignored) < 0)
         return false;
-    request->exchange->caller = caller; /* whose connection ends with the token */
+    (void)snprintf(request->preview, sizeof(request->preview), "%s", secrets.cookie);
+    owner_event(request->host, spec.login.caller.owner, EVENT_CONSOLE_LOGIN,
+                json_pack("{s:s, s:s, s:s, s:i}", "session", info.id, "role",
+                          role_name(spec.login.caller.role), "preview", id, "port",
+                          (int)request->to.port));
     return true;
 }
+
+bool port_access_take_code(struct e2b_request *request, const char *id)
+{
+    return code_exchange(request, id) || preview_is_valid(request, id);
+}
+
+/* --- logins ----------------------------------------------------------------------------------- */
 
 bool port_access_is_login(const struct e2b_request *request)
 {
     char id[SANDBOX_ID_MAX] = "";
 
-    return e2b_id_to(request->to.sandbox, id) && token_is_valid(request, login_token(request), id);
+    return port_access_has_code(request) || (e2b_id_to(request->to.sandbox, id) &&
+                                             token_is_valid(request, login_token(request), id));
 }
 
 bool port_access_is_allowed(const struct e2b_request *request, const char *id)
 {
     return token_is_valid(request, e2b_header(request, PORT_TOKEN_HEADER), id) ||
+           preview_is_valid(request, id) ||
            token_is_valid(
                request,
                MHD_lookup_connection_value(request->connection, MHD_COOKIE_KIND, PORT_TOKEN_COOKIE),
@@ -109,11 +221,17 @@ bool port_access_is_credential(const struct e2b_request *request, const char *na
     return is_token(request, value) || (envd && *envd && strcmp(value, envd) == 0);
 }
 
-static bool is_token_parameter(const char *text)
+/* Whether a parameter has a secret of Holt. */
+static bool is_own_parameter(const char *text, size_t len)
 {
-    static const char name[] = PORT_TOKEN_QUERY "=";
+    static const char *const names[] = { PORT_TOKEN_QUERY, PREVIEW_QUERY };
+    size_t name = strcspn(text, "=");
 
-    return strncmp(text, name, strlen(name)) == 0;
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        if ((name < len ? name : len) == strlen(names[i]) &&
+            strncmp(text, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
 }
 
 /* Writes the target without the token. A target of two slashes would be another host. */
@@ -128,13 +246,29 @@ static int location_write(const char *target, struct buf *out)
     while (r == 0 && *at != '\0') {
         size_t len = strcspn(++at, "&");
 
-        if (len > 0 && !is_token_parameter(at)) {
+        if (len > 0 && !is_own_parameter(at, len)) {
             r = buf_printf(out, "%c%.*s", mark, (int)len, at);
             mark = '&';
         }
         at += len;
     }
     return r;
+}
+
+/* Returns NULL if the browser has its cookie. It must be sent when the link is opened from a page
+ * of another site, as the console is, so it is not SameSite=Strict. */
+static char *cookie_make(const struct e2b_request *request)
+{
+    bool has_tls = is_secure(request);
+
+    if (request->preview[0] != '\0')
+        return xasprintf("%s=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Lax%s",
+                         has_tls ? PREVIEW_COOKIE_TLS : PREVIEW_COOKIE, request->preview,
+                         PREVIEW_MS / 1000, has_tls ? "; Secure" : "");
+    if (port_access_has_code(request))
+        return NULL;
+    return xasprintf(PORT_TOKEN_COOKIE "=%s; Path=/; HttpOnly; SameSite=Lax%s",
+                     login_token(request), has_tls ? "; Secure" : "");
 }
 
 enum MHD_Result port_access_login(struct e2b_request *request)
@@ -144,9 +278,9 @@ enum MHD_Result port_access_login(struct e2b_request *request)
 
     if (location_write(request->target, &location) < 0)
         return e2b_reply_error(request, MHD_HTTP_URI_TOO_LONG, "the URL is too long");
-    cookie = xasprintf(PORT_TOKEN_COOKIE "=%s; Path=/; HttpOnly; SameSite=Lax%s",
-                       login_token(request), request->exchange->listener->is_tls ? "; Secure" : "");
-    e2b_header_add(request, MHD_HTTP_HEADER_SET_COOKIE, cookie);
+    cookie = cookie_make(request);
+    if (cookie)
+        e2b_header_add(request, MHD_HTTP_HEADER_SET_COOKIE, cookie);
     e2b_header_add(request, MHD_HTTP_HEADER_LOCATION, location.data);
     e2b_header_add(request, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     e2b_header_add(request, "Referrer-Policy", "no-referrer");

@@ -61,7 +61,8 @@ bool port_header_is_hop(const char *name)
  * or set it. */
 static bool is_own_cookie(const char *name, size_t len)
 {
-    static const char *const own[] = { PORT_TOKEN_COOKIE, SESSION_COOKIE, SESSION_COOKIE_TLS };
+    static const char *const own[] = { PORT_TOKEN_COOKIE, PREVIEW_COOKIE, PREVIEW_COOKIE_TLS,
+                                       SESSION_COOKIE, SESSION_COOKIE_TLS };
 
     for (size_t i = 0; i < ARRAY_SIZE(own); i++)
         if (len == strlen(own[i]) && strncasecmp(name, own[i], len) == 0)

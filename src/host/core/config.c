@@ -65,6 +65,8 @@ enum kind {
         "comma-separated host names that clients on TCP may use for the daemon")                   \
     ROW(listen_origins, "listen.origins", "listen-origins", KIND_WORDS, "ORIGINS", "",             \
         "comma-separated origins of web pages that may call the API")                              \
+    ROW(preview_domain, "preview.domain", "preview-domain", KIND_WORDS, "NAME", "",                \
+        "domain for previews of ports, PORT-ID.NAME; https://NAME behind a proxy with TLS")        \
     ROW(socket_owners, "socket.owners", "socket-owners", KIND_WORDS, "RULES", "",                  \
         "owners of users on the unix socket: USER=OWNER, @GROUP=OWNER:ROLE; others are root")      \
     ROW(tls_cert, "tls.cert", "tls-cert", KIND_FILE, "FILE", "",                                   \

@@ -22,6 +22,7 @@ struct config {
     char *listen;         /* ADDR:PORT or "none" */
     char *listen_hosts;   /* comma-separated names that clients on TCP may put into Host */
     char *listen_origins; /* comma-separated origins of web pages that may call */
+    char *preview_domain; /* [https://]NAME[:PORT] below which ports are served; "": none */
     char *socket_owners;  /* see auth/peer.h */
     char *tls_cert;       /* file of the certificate; "": no TLS */
     char *tls_key;

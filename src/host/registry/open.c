@@ -90,12 +90,12 @@ static const char *const statement_texts[STATEMENTS] = {
     [STATEMENT_LIST_CEILINGS] = "SELECT owner, name, value FROM ceilings ORDER BY owner, name",
     [STATEMENT_PUT_SESSION] =
         ("INSERT INTO sessions (id, owner, role, token, main_mark, scope, cookie_hash, key_hash,"
-         " address, agent, created_ms, expires_ms)"
-         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"),
+         " address, agent, created_ms, expires_ms, sandbox, port, parent)"
+         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"),
     [STATEMENT_REMOVE_SESSION] = "DELETE FROM sessions WHERE id = ?1",
     [STATEMENT_LIST_SESSIONS] =
         ("SELECT id, owner, role, token, main_mark, scope, cookie_hash, key_hash, address, agent,"
-         " created_ms, expires_ms FROM sessions ORDER BY created_ms, id"),
+         " created_ms, expires_ms, sandbox, port, parent FROM sessions ORDER BY created_ms, id"),
     [STATEMENT_LIST_MOUNTS] =
         "SELECT path, depot, read_only FROM mounts WHERE sandbox = ?1 ORDER BY path",
 };

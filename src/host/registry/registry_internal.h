@@ -63,7 +63,7 @@ enum registry_statement {
     STATEMENTS
 };
 
-enum { REGISTRY_VERSION = 12 };
+enum { REGISTRY_VERSION = 13 };
 
 /* The SQL that leads from each version of the tables to the next. */
 extern const char *const registry_schema[REGISTRY_VERSION];

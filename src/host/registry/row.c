@@ -93,6 +93,9 @@ static const struct row_field session_fields[] = {
     FIELD(session_row, ROW_TEXT, "agent", agent),
     FIELD(session_row, ROW_U64, "created_ms", created_ms),
     FIELD(session_row, ROW_U64, "expires_ms", expires_ms),
+    FIELD(session_row, ROW_TEXT, "sandbox", sandbox),
+    FIELD(session_row, ROW_U32, "port", port),
+    FIELD(session_row, ROW_TEXT, "parent", parent),
 };
 
 static const struct row_field snapshot_fields[] = {

@@ -189,7 +189,12 @@ static const char schema_11[] =
 /* What people call a snapshot. */
 static const char schema_12[] = "ALTER TABLE snapshots ADD COLUMN note TEXT NOT NULL DEFAULT '';";
 
+/* Previews of ports, beside the logins to the web console. */
+static const char schema_13[] = "ALTER TABLE sessions ADD COLUMN sandbox TEXT NOT NULL DEFAULT '';"
+                                "ALTER TABLE sessions ADD COLUMN port INTEGER NOT NULL DEFAULT 0;"
+                                "ALTER TABLE sessions ADD COLUMN parent TEXT NOT NULL DEFAULT '';";
+
 const char *const registry_schema[REGISTRY_VERSION] = {
-    schema_1, schema_2, schema_3, schema_4,  schema_5,  schema_6,
-    schema_7, schema_8, schema_9, schema_10, schema_11, schema_12,
+    schema_1, schema_2, schema_3,  schema_4,  schema_5,  schema_6,  schema_7,
+    schema_8, schema_9, schema_10, schema_11, schema_12, schema_13,
 };

@@ -363,6 +363,8 @@ def process_calls(call):
     call.stream("forward", "PortService/Forward", {"sandboxId": "plain", "port": 8000}, limit=1,
                 _merge=lambda messages: [{**messages[0], "port": type(messages[0].get("port")).__name__}])
     call.stream("forward to a wrong address", "PortService/Forward", {"sandboxId": "plain", "port": 1, "listen": "x"})
+    call("preview", "PortService/Preview", sandboxId="plain", port=8000)
+    call("preview of no port", "PortService/Preview", sandboxId="plain")
     call("signal the service", "ProcessService/Signal", sandboxId="plain", processId=service, signal=15)
     call("wait for the service", "ProcessService/Wait", sandboxId="plain", processId=service)
 
@@ -634,7 +636,7 @@ BASES = {  # a request that is right, and is refused for what it names, or chang
     "ProcessService/Launch": {**NOBODY, "process": PROCESS, "port": 80, "ready": {}},
     "ProcessService/Resize": {**NOBODY, "processId": "p1", "size": {"rows": 1, "columns": 1}},
     "ProcessService/Signal": {**NOBODY, "processId": "p1", "signal": 9},
-    "PortService/Forward": {**NOBODY, "port": 80}, "PortService/List": {},
+    "PortService/Forward": {**NOBODY, "port": 80}, "PortService/List": {}, "PortService/Preview": {**NOBODY, "port": 80},
     "FileService/Push": {"sandboxId": "full", "path": "/workspace", "entry": {"path": "x", "type": "file"}},
     "FileService/Write": {"sandboxId": "full", "path": "/workspace/x"},
     "FileService/Move": {**NOBODY, "path": "/x", "to": "/y"},

@@ -54,6 +54,7 @@ HOLT = {
     "OwnerService/Remove": [{"owner": "{owner}"}],
     "PortService/Forward": [{**AT, "port": 8000}],
     "PortService/List": Lists({}, named=[AT]),
+    "PortService/Preview": [{**AT, "port": 8000}],
     "ProcessService/Exec": [{**AT, "process": PROCESS}],
     "ProcessService/Start": [{**AT, "process": PROCESS}],
     "ProcessService/Launch": [{**AT, "process": PROCESS, "port": 8001}],

@@ -187,6 +187,8 @@ static void use_ports(const char *sandbox)
 
     CHECK(holt_forward_open(holt, &options, soon(), &forward, &error) == -1);
     IS(error.code, "invalid_argument");
+    CHECK(holt_preview_create(holt, sandbox, 0, soon(), NULL, &error) == -1);
+    IS(error.code, "invalid_argument");
     options.sandbox = sandbox;
     options.port = 9000;
     CHECK(holt_forward_open(holt, &options, soon(), &forward, &error) == 0);

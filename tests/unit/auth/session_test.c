@@ -57,7 +57,7 @@ static void session_ended(void *context, const struct session_info *info, const 
 static struct session_store *store_new(uint64_t ttl_ms, uint64_t code_ms)
 {
     const struct session_storage storage = { row_put, row_remove, session_ended, NULL };
-    const struct session_rules rules = { ttl_ms, code_ms };
+    const struct session_rules rules = { ttl_ms, code_ms, HOUR_MS, true };
 
     return session_store_new(tokens, &storage, &rules);
 }
@@ -406,12 +406,12 @@ static void a_code_is_used_once(void)
 
     CHECK(session_store_create_code(store, &ann, code, &expires_ms, &err) == 0);
     CHECK(expires_ms > clock_wall_ms() && expires_ms <= clock_wall_ms() + LOGIN_CODE_MS);
-    CHECK(!session_store_take_code(store, "", &found) &&
+    CHECK(!session_store_take_code(store, "", NULL, &found) &&
           !session_store_peek_code(store, "", &found));
     CHECK(session_store_peek_code(store, code, &found) && strcmp(found.caller.owner, "ann") == 0);
-    CHECK(session_store_take_code(store, code, &found));
+    CHECK(session_store_take_code(store, code, NULL, &found));
     CHECK_TEXT(found.caller.owner, "ann");
-    CHECK(!session_store_take_code(store, code, &found));
+    CHECK(!session_store_take_code(store, code, NULL, &found));
     CHECK(!session_store_peek_code(store, code, &found));
     session_store_free(store);
 }
@@ -426,7 +426,7 @@ static void a_code_expires(void)
 
     CHECK(session_store_create_code(store, &ann, code, &expires_ms, &err) == 0);
     clock_sleep_ms(2);
-    CHECK(!session_store_take_code(store, code, &found));
+    CHECK(!session_store_take_code(store, code, NULL, &found));
     session_store_free(store);
 }
 
@@ -440,7 +440,7 @@ static void an_owner_has_a_number_of_codes(void)
 
     for (unsigned i = 0; i < LOGIN_CODES_OF_OWNER_MAX; i++)
         CHECK(session_store_create_code(store, &ann, code, &expires_ms, &err) == 0);
-    CHECK(session_store_take_code(store, code, &found));
+    CHECK(session_store_take_code(store, code, NULL, &found));
     CHECK(session_store_create_code(store, &ann, code, &expires_ms, &err) == 0);
     CHECK(session_store_create_code(store, &ann, code, &expires_ms, &err) < 0);
     CHECK(err.kind == ERR_EXHAUSTED);
@@ -458,6 +458,130 @@ static void around(test_fn *test)
     token_store_close(tokens);
     free(rows);
     CHECK(tree_remove_at(AT_FDCWD, state) == 0);
+}
+
+/* --- previews --------------------------------------------------------------------------------- */
+
+static const struct preview_target target = { "sb-1", 8000 };
+
+static struct login preview_of(const char *owner, const char *session)
+{
+    struct login login = login_of(owner, ROLE_USER);
+
+    login.preview = target;
+    (void)snprintf(login.caller.session, sizeof(login.caller.session), "%s", session);
+    return login;
+}
+
+static struct session_info preview_make(struct session_store *store, const struct login *login,
+                                        struct session_secrets *ret_secrets)
+{
+    const struct session_spec spec = { .login = *login, .address = "" };
+    struct session_info info;
+    struct err err;
+
+    CHECK(session_store_create(store, &spec, &info, ret_secrets, &err) == 0);
+    return info;
+}
+
+static bool opens(struct session_store *store, const char *cookie, const char *sandbox,
+                  uint16_t port)
+{
+    struct preview_target other = { .port = port };
+    struct caller caller;
+
+    (void)snprintf(other.sandbox, sizeof(other.sandbox), "%s", sandbox);
+    session_store_match_preview(store, cookie, &other, &caller);
+    return caller.role != ROLE_NONE;
+}
+
+static void a_code_is_for_one_port_or_a_login(void)
+{
+    static const struct preview_target others[] = { { "sb-2", 8000 }, { "sb-1", 8001 } };
+    struct session_store *store = store_open();
+    struct login found, preview = preview_of("ann", ""), login = login_of("ann", ROLE_USER);
+    char code[SESSION_SECRET_SIZE];
+    uint64_t expires_ms;
+    struct err err;
+
+    for (size_t i = 0; i < 4; i++) {
+        CHECK(session_store_create_code(store, i == 3 ? &login : &preview, code, &expires_ms,
+                                        &err) == 0);
+        CHECK(!session_store_take_code(store, code,
+                                       i < 2    ? &others[i]
+                                       : i == 2 ? NULL
+                                                : &target,
+                                       &found));
+        CHECK(!session_store_take_code(store, code, i == 3 ? NULL : &target, &found));
+    }
+    CHECK(session_store_create_code(store, &preview, code, &expires_ms, &err) == 0);
+    CHECK(session_store_take_code(store, code, &target, &found));
+    CHECK(strcmp(found.preview.sandbox, "sb-1") == 0 && found.preview.port == 8000);
+    CHECK(!session_store_take_code(store, code, &target, &found));
+    session_store_free(store);
+}
+
+static void a_preview_opens_one_port_and_nothing_else(void)
+{
+    struct session_store *store = store_open();
+    struct login preview = preview_of("ann", "");
+    struct session_secrets secrets;
+    struct caller caller;
+
+    (void)preview_make(store, &preview, &secrets);
+    for (int i = 0; i < 2; i++) {
+        CHECK(opens(store, secrets.cookie, "sb-1", 8000));
+        CHECK(!opens(store, secrets.cookie, "sb-1", 8001) &&
+              !opens(store, secrets.cookie, "sb-2", 8000));
+        CHECK(!opens(store, secrets.cookie, "", 0) && !opens(store, secrets.key, "sb-1", 8000));
+        session_store_match(store, secrets.cookie, secrets.key, &caller);
+        CHECK(caller.role == ROLE_NONE);
+        session_store_match_cookie(store, secrets.cookie, &caller);
+        CHECK(caller.role == ROLE_NONE);
+        store = store_again(store);
+    }
+    session_store_free(store);
+}
+
+static void a_preview_ends_with_the_login_that_made_it(void)
+{
+    struct session_store *store = store_open();
+    const struct session_spec spec = { .login = login_of("ann", ROLE_USER), .address = "" };
+    struct session_secrets secrets, login_secrets;
+    struct session_info info, login;
+    struct login preview;
+    struct caller ann = login_of("ann", ROLE_USER).caller;
+    struct err err;
+
+    CHECK(session_store_create(store, &spec, &login, &login_secrets, &err) == 0);
+    preview = preview_of("ann", login.id);
+    info = preview_make(store, &preview, &secrets);
+    store = store_again(store);
+    CHECK(opens(store, secrets.cookie, "sb-1", 8000) && session_store_is_valid(store, info.id));
+    CHECK(session_store_remove(store, &ann, login.id, "logout", &err) == 0);
+    CHECK(!opens(store, secrets.cookie, "sb-1", 8000) && !session_store_is_valid(store, info.id));
+    session_store_free(store);
+}
+
+static void previews_do_not_push_logins_out(void)
+{
+    struct session_store *store = store_open();
+    const struct session_spec spec = { .login = login_of("ann", ROLE_USER), .address = "" };
+    struct login preview = preview_of("ann", "");
+    struct session_secrets secrets;
+    struct session_info login;
+    char code[SESSION_SECRET_SIZE];
+    uint64_t expires_ms;
+    struct err err;
+
+    CHECK(session_store_create(store, &spec, &login, &secrets, &err) == 0);
+    for (int i = 0; i < SESSIONS_OF_OWNER_MAX + 1; i++)
+        (void)preview_make(store, &preview, &secrets);
+    CHECK(session_store_is_valid(store, login.id) && row_count == SESSIONS_OF_OWNER_MAX + 1);
+    for (int i = 0; i < LOGIN_CODES_OF_OWNER_MAX + 1; i++)
+        CHECK(session_store_create_code(store, &preview, code, &expires_ms, &err) == 0);
+    CHECK(session_store_create_code(store, &spec.login, code, &expires_ms, &err) == 0);
+    session_store_free(store);
 }
 
 int main(void)
@@ -485,5 +609,11 @@ int main(void)
     test_run("sessions_of_higher_roles_make_no_room", sessions_of_higher_roles_make_no_room,
              around);
     test_run("an_owner_has_a_number_of_codes", an_owner_has_a_number_of_codes, around);
+    test_run("a_code_is_for_one_port_or_a_login", a_code_is_for_one_port_or_a_login, around);
+    test_run("a_preview_opens_one_port_and_nothing_else", a_preview_opens_one_port_and_nothing_else,
+             around);
+    test_run("a_preview_ends_with_the_login_that_made_it",
+             a_preview_ends_with_the_login_that_made_it, around);
+    test_run("previews_do_not_push_logins_out", previews_do_not_push_logins_out, around);
     return 0;
 }

@@ -195,14 +195,18 @@ static void a_newer_registry_is_refused(void)
           err.msg);
 }
 
+#define SESSIONS_WITHOUT_PREVIEWS                                                                  \
+    "ALTER TABLE sessions DROP COLUMN sandbox; ALTER TABLE sessions DROP COLUMN port;"             \
+    "ALTER TABLE sessions DROP COLUMN parent;"
+
 /* Takes away what later versions have brought. */
 static void make_first_version(void)
 {
-    change(
-        "ALTER TABLE sandboxes DROP COLUMN files; ALTER TABLE snapshots DROP COLUMN note;"
-        "DROP TABLE volumes; DROP TABLE template_owners; DROP TABLE templates; DROP TABLE shares;"
-        "DROP TABLE notes; DROP TABLE mounts; ALTER TABLE sandboxes DROP COLUMN request_key;"
-        "ALTER TABLE sandboxes DROP COLUMN request_digest; PRAGMA user_version = 1");
+    change("ALTER TABLE sandboxes DROP COLUMN files; ALTER TABLE snapshots DROP COLUMN note;"
+           "DROP TABLE volumes; DROP TABLE template_owners; DROP TABLE templates; DROP TABLE "
+           "shares;" SESSIONS_WITHOUT_PREVIEWS
+           "DROP TABLE notes; DROP TABLE mounts; ALTER TABLE sandboxes DROP COLUMN request_key;"
+           "ALTER TABLE sandboxes DROP COLUMN request_digest; PRAGMA user_version = 1");
 }
 
 static void an_older_registry_becomes_one_of_today(void)
@@ -408,7 +412,8 @@ static void mounts_of_an_older_registry_can_be_written_to(void)
     info.mount_count = 1;
     put(&info);
     stop();
-    change("DROP TABLE templates; DROP TABLE shares; ALTER TABLE snapshots DROP COLUMN note;"
+    change(SESSIONS_WITHOUT_PREVIEWS
+           "DROP TABLE templates; DROP TABLE shares; ALTER TABLE snapshots DROP COLUMN note;"
            "ALTER TABLE mounts DROP COLUMN read_only; PRAGMA user_version = 5");
     start();
     CHECK(list_one()->mount_count == 1 && !list_one()->mounts[0].is_read_only);

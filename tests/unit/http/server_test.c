@@ -869,6 +869,7 @@ static void server_open(void)
         .listen = listen,
         .hosts = "",
         .origins = "",
+        .preview = "",
         .tls_cert = "",
         .tls_key = "",
         .socket_owners = "",

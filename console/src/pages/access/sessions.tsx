@@ -1,4 +1,4 @@
-// The part Sessions of the page Access: browsers that are logged in to the console.
+// The part Sessions of the page Access: browsers that are logged in to the console, and previews of ports.
 import { ConsoleService, type ConsoleSession } from "@gen/console_pb";
 import { session as own } from "../../api/session";
 import { client } from "../../api/transport";
@@ -39,7 +39,7 @@ async function revoke(session: ConsoleSession): Promise<boolean> {
 function columns(reload: () => Promise<void>): Column<ConsoleSession>[] {
   return [
     { title: "Id", class: "id", cell: (each) => <><Foreign mono text={each.id} />{each.id === own.value?.id && <> <span class="badge">this browser</span></>}</> },
-    { title: "Browser", cell: (each) => <span title={each.userAgent}><Foreign text={browserName(each.userAgent)} /></span> },
+    { title: "Browser", cell: (each) => <span title={each.userAgent}><Foreign text={browserName(each.userAgent)} />{each.sandboxId && <> <span class="badge">preview of {each.sandboxId}:{each.port}</span></>}</span> },
     { title: "Address", class: "id", cell: (each) => <Foreign text={each.address} /> },
     { title: "Owner", cell: (each) => <Foreign text={each.owner} /> },
     { title: "Role", cell: (each) => <span class="badge">{each.role}</span> },

@@ -14,7 +14,7 @@ import { CopyCli } from "../../ui/cli";
 import { List, type Column } from "../../ui/list";
 import { Field, Foreign, Panel, State } from "../../ui/parts";
 import { forwards, startForward, type OwnForward } from "./forward";
-import { openPreview, previewOrigin } from "./preview";
+import { openPreview } from "./preview";
 
 const refreshMs = 3000;
 
@@ -55,7 +55,7 @@ function AnyPort({ sandbox }: TabProps) {
             onClick={() => startForward(sandbox.id, port)}>Forward to the host</Button>
         </div>
         <p class="hint">
-          {port ? <>A preview shows HTTP at <code>{previewOrigin(sandbox.id, port)}</code>, for this browser only. </> : null}
+          A preview shows HTTP in a tab with a host name of its own, for this browser only.
           A forward listens on the host for any program and lasts until this page of the console is closed.
           {!isActive && " The sandbox is not active."}
         </p>
