@@ -65,6 +65,17 @@ await claim("all_that_match_are_selected_at_once", async () => {
   await page.getByText("200 selected").waitFor();
 });
 
+await claim("a_sandbox_to_compare_with_is_found_among_all", async () => {
+  await page.evaluate((hash) => (location.hash = hash), `#/sandboxes/${real.id}/turns`);
+  const choice = page.getByLabel("Sandbox to compare with", { exact: true });
+  await choice.waitFor();
+  assert.ok((await choice.locator("option").count()) <= 102);
+  await page.getByLabel("Find a sandbox to compare with").fill("crowd-1999");
+  await eventually(async () => (await choice.locator("option").allTextContents()).join() === "this sandbox,crowd-1999");
+  await page.evaluate(() => (location.hash = "#/"));
+  await page.getByText("crowd-0000").waitFor();
+});
+
 await claim("an_event_changes_one_row", async () => {
   await page.getByRole("searchbox").fill("real");
   await daemon.holt("update", "real", "--label", "seen=yes");

@@ -89,7 +89,7 @@ await claim("settings_change_limits_times_and_labels", async () => {
   await page.getByLabel("Key of label 3").fill("note");
   await page.getByLabel("Value of label 3").fill("it's $(rm -rf /) \"quoted\"");
   await button("Remove label 1").click();
-  await page.getByRole("button", { name: "Copy as CLI" }).click();
+  await page.locator(".settings-foot").getByRole("button", { name: "Copy as CLI" }).click();
   const command = await clipboard();
   await button("Save").click();
   await page.getByText("The settings were saved.").waitFor();
@@ -137,6 +137,51 @@ await claim("an_action_alone_is_changed_and_copied", async () => {
     assert.equal(idleAction, "pause");
     assert.ok(expiresAt && Number(idleTimeoutMs) > 0, "the times stay");
   }
+});
+
+await claim("every_place_of_work_has_its_command", async () => {
+  await daemon.holt("turn", "web");
+  const commandAt = async (address, first, within = ".tab-body") => {
+    await go(page, address);
+    await page.locator(first).first().waitFor();
+    return page.locator(`${within} [data-cli]`).first().getAttribute("data-cli");
+  };
+  const tab = (name) => `#/sandboxes/${web}/${name}`;
+  assert.equal(await commandAt("#/?q=team=blue we&state=active", ".table-row", "main"),
+    "holt ls --filter label=team=blue --filter 'name=*we*' --filter state=active");
+  assert.equal(await commandAt(tab("summary"), ".summary", ".page-head"), `holt inspect ${web}`);
+  assert.equal(await commandAt(tab("processes"), ".process-bar"), `holt ps --all ${web}`);
+  assert.equal(await commandAt(`${tab("files")}?path=/etc/hostname`, ".doc-name"), `holt cp ${web}:/etc/hostname .`);
+  assert.equal(await commandAt(`${tab("turns")}?from=template&to=turn-0001`, ".graph-row", ".compare"), `holt diff ${web} template turn-0001`);
+  await page.locator("body").press("c");
+  assert.equal(await clipboard(), `holt diff ${web} template turn-0001`);
+
+  await button("Roll back to it").click();
+  const inDialog = () => dialog.locator("[data-cli]").getAttribute("data-cli");
+  assert.equal(await inDialog(), `holt rollback ${web} turn-0001`);
+  await page.keyboard.press("Escape");
+  await button("Fork").click();
+  await dialog.getByLabel("Number").fill("2");
+  assert.equal(await inDialog(), `holt fork --count 2 --from turn-0001 ${web}`);
+  await page.keyboard.press("Escape");
+  await go(page, tab("processes"));
+  await button("Start").click();
+  await dialog.getByLabel("Command").fill("echo 'it is' $HOME");
+  await dialog.getByLabel("Port").fill("8123");
+  assert.equal(await inDialog(), `holt launch --port 8123 ${web} -- sh -c 'echo '\\''it is'\\'' $HOME'`);
+  await page.keyboard.press("Escape");
+  await go(page, "#/");
+  await button("Create sandbox").click();
+  await dialog.getByLabel("Name").fill("copied");
+  await dialog.getByLabel("Labels").fill("a=1, b=two words");
+  await dialog.getByLabel("Time to live").fill("2h");
+  const command = await inDialog();
+  await page.keyboard.press("Escape");
+  assert.equal(command, "holt create --name copied --label a=1 --label 'b=two words' --ttl 2h:kill");
+  const env = { ...process.env, PATH: `${process.env.HOLT_BUILD_DIR ?? "build"}:${process.env.PATH}`, HOLT_HOST: `unix://${daemon.dir}/run/holt.sock` };
+  execFileSync("bash", ["-c", command], { env });
+  assert.deepEqual((await inspect("copied")).labels, { a: "1", b: "two words" });
+  await daemon.holt("rm", "-f", "copied");
 });
 
 await claim("a_template_is_made_from_a_sandbox_shared_and_removed", async () => {

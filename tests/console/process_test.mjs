@@ -46,6 +46,23 @@ await claim("a_signal_is_sent_after_a_question", async () => {
   await details().getByText("killed by SIGKILL").first().waitFor();
 });
 
+await claim("output_changes_the_page_at_most_four_times_a_second", async () => {
+  const id = await start("i=0; while [ $i -lt 300 ]; do echo tick-$i; i=$((i+1)); sleep 0.01; done; echo over");
+  await choose(id);
+  await page.locator(".output-row").first().waitFor();
+  await page.evaluate(() => {
+    globalThis.changes = new Set();
+    globalThis.since = performance.now();
+    new MutationObserver(() => globalThis.changes.add(Math.floor(performance.now() / 20)))
+      .observe(document.querySelector(".output-view"), { subtree: true, childList: true, characterData: true });
+  });
+  await details().getByText("over", { exact: true }).waitFor();
+  const { changes, seconds } = await page.evaluate(() => ({ changes: changes.size, seconds: (performance.now() - since) / 1000 }));
+  console.log(`    ${changes} changes in ${seconds.toFixed(1)} s`);
+  // One drawing may take two turns of the event loop.
+  assert.ok(changes >= 1 && changes <= 2 * 4 * (seconds + 1), `${changes} changes in ${seconds} s`);
+});
+
 let log;
 await claim("a_log_of_100000_lines_is_followed", async () => {
   log = await start("seq -f 'line %.0f of the log' 100000; while read -r more; do echo \"$more\"; done", "-i");

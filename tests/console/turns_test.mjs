@@ -131,8 +131,56 @@ await claim("two_forks_are_compared", async () => {
   await path("file").click();
   await lines.locator(".deleted", { hasText: "one" }).waitFor();
   await lines.locator(".added", { hasText: "two" }).waitFor();
+  // Snapshots of both: what changed after them does not count.
+  const [one, two] = [(await daemon.holt("turn", "-q", "child-1")).trim(), (await daemon.holt("turn", "-q", "child-2")).trim()];
+  await sh("echo later >/workspace/file", "child-1");
+  await sh("echo later >/workspace/file", "child-2");
+  await page.reload();
+  await page.getByLabel("Sandbox to compare with").selectOption({ label: "child-2" });
+  await page.getByLabel("From", { exact: true }).selectOption(one);
+  await page.getByLabel("To", { exact: true }).selectOption(two);
+  await path("file").click();
+  await lines.locator(".deleted", { hasText: "one" }).waitFor();
+  await lines.locator(".added", { hasText: "two" }).waitFor();
   await go(page, "#/sandboxes/work/turns");
   await page.getByRole("heading", { name: "work" }).waitFor();
+});
+
+await claim("a_rollback_brings_files_and_terminal_back", async () => {
+  await sh("echo as-before >/workspace/flow");
+  await go(page, "#/sandboxes/work/terminals");
+  await page.getByRole("button", { name: "Open a shell" }).click();
+  const live = page.locator('.terminal-pane:not([hidden]) [data-phase="live"]');
+  const type = async (text) => {
+    await live.waitFor();
+    await page.locator(".xterm-helper-textarea").focus();
+    await page.keyboard.type(`${text}\n`);
+  };
+  const shows = (text) => page.locator(".xterm-rows > div", { hasText: text }).first().waitFor();
+  await type("cd /var; KEPT=yes; echo set-$KEPT-$PWD");
+  await shows("set-yes-/var");
+  await go(page, "#/sandboxes/work/turns");
+  await page.getByRole("button", { name: "End turn" }).click();
+  await page.getByText("Ended the turn").last().waitFor();
+  const { snapshots } = await daemon.call("SnapshotService/List", { sandboxId: "work" });
+  const turn = snapshots.at(-1).name;
+  await go(page, "#/sandboxes/work/terminals");
+  await type("cd /; KEPT=no; echo changed >/workspace/flow; echo now-$KEPT");
+  await shows("now-no");
+  await go(page, "#/sandboxes/work/turns");
+  await state(turn).click();
+  await page.getByRole("button", { name: "Roll back to it" }).click();
+  await dialog.locator(".lost").getByText("/workspace/flow").waitFor();
+  await dialog.getByRole("button", { name: "Roll back" }).click();
+  await page.getByText(`Rolled back to ${turn}`).waitFor();
+  assert.equal(await content("/workspace/flow"), "as-before");
+  await go(page, "#/sandboxes/work/terminals");
+  await type("echo again-$KEPT-$PWD");
+  await shows("again-yes-/var");
+  await go(page, "#/sandboxes/work/turns");
+  await daemon.holt("snapshots", "work");
+  await daemon.call("SnapshotService/Remove", { sandboxId: "work", snapshot: turn });
+  await sh("rm /workspace/flow");
 });
 
 await claim("a_huge_comparison_stays_bounded", async () => {

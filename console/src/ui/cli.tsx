@@ -16,7 +16,7 @@ export async function copyText(text: string, what: string): Promise<void> {
   }
 }
 
-// The shortcut "c" presses the first one of a page.
+// The shortcut "c" presses the first one of a tab, or of a page.
 export function CopyCli({ command, small }: { command: string; small?: boolean }) {
   return (
     <span data-cli={command} title={command}>

@@ -27,6 +27,12 @@ function press(selector: string): () => void {
   return () => document.querySelector<HTMLElement>(selector)?.click();
 }
 
+// The command of the tab, or that of the page.
+function copyCommand(): void {
+  (document.querySelector<HTMLElement>("main .tab-body [data-cli] button") ??
+    document.querySelector<HTMLElement>("main [data-cli] button"))?.click();
+}
+
 // The tab before or after the current one of the page.
 function turn(step: number): () => void {
   return () => {
@@ -55,7 +61,7 @@ export const shortcuts: Shortcut[] = [
   { keys: "[", text: "Previous tab", run: turn(-1) },
   { keys: "]", text: "Next tab", run: turn(1) },
   { keys: "n", text: "Create: the main button of the page", run: press("main .page-head .button.primary"), isOffered: () => canWrite.value },
-  { keys: "c", text: "Copy the holt command of this page", run: press("main [data-cli] button") },
+  { keys: "c", text: "Copy the holt command of this page", run: copyCommand },
   { keys: "?", text: "This help", run: () => (isHelpOpen.value = true) },
 ];
 

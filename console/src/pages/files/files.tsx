@@ -4,9 +4,11 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { TabProps } from "..";
 import { epoch } from "../../api/connection";
 import { canWrite } from "../../api/session";
+import { holt } from "../../lib/cli";
 import { plain } from "../../lib/text";
 import { query, setQuery } from "../../router";
 import { Button } from "../../ui/button";
+import { CopyCli } from "../../ui/cli";
 import { confirm } from "../../ui/confirm";
 import { Empty, Loading, Problem } from "../../ui/parts";
 import { toast, toastError } from "../../ui/toast";
@@ -193,6 +195,7 @@ function FilesOf({ id }: { id: string }) {
               {canWrite.value && <Button size="small" kind="quiet" icon="trash" label="Remove the directory" onClick={() => remove(selected.path)} />}
             </>
           )}
+          {selected.path.raw.length === 0 && <CopyCli command={holt("cp", `${id}:${selected.path.text}`, ".")} small />}
           <Button size="small" kind="quiet" icon="refresh" label="Refresh" onClick={() => tree.refreshAll()} />
           <input ref={picker} type="file" multiple hidden aria-label="Files to upload" onChange={(event) => {
             const files = [...(event.currentTarget.files ?? [])].map((file) => ({ file, path: file.name }));

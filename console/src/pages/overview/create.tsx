@@ -5,12 +5,14 @@ import { TemplateService } from "@gen/template_pb";
 import { useSignal, type Signal } from "@preact/signals";
 import { client } from "../../api/transport";
 import { attempt, parseCount, parseCpus, parseLabels, parseSize, parseTime } from "../../lib/parse";
+import { holt } from "../../lib/cli";
 import { plain } from "../../lib/text";
 import { href, navigate } from "../../router";
 import { usePolled } from "../../store/polled";
 import { put } from "../../store/sandboxes";
 import { modes, parseRules } from "../network/rules";
 import { Button } from "../../ui/button";
+import { CopyCli } from "../../ui/cli";
 import { Dialog } from "../../ui/dialog";
 import { Field, Problem } from "../../ui/parts";
 
@@ -66,6 +68,25 @@ function request(form: Form) {
     idleTimeoutMs: parseTime(form.idle) ?? 0n, idleAction: form.idle ? form.idleAction : "",
     network: networkOf(form),
   };
+}
+
+// The same as a command. Fields that are wrong are left out.
+function command(form: Form): string {
+  const words: string[] = [];
+  const put = (of: Key, option: string, value = form[of].trim()) => {
+    if (form[of].trim() !== "" && problemOf(form, of) === undefined) words.push(option, value);
+  };
+  put("name", "--name");
+  put("template", "--template");
+  put("runtime", "--runtime");
+  for (const [key, value] of Object.entries(attempt(() => parseLabels(form.labels)).value ?? {})) words.push("--label", `${key}=${value}`);
+  put("memory", "--memory");
+  put("cpus", "--cpus");
+  put("pids", "--pids");
+  put("quota", "--quota");
+  put("ttl", "--ttl", `${form.ttl.trim()}:${form.ttlAction}`);
+  put("idle", "--idle-timeout", `${form.idle.trim()}:${form.idleAction}`);
+  return holt("create", ...words);
 }
 
 function Text({ form, of, label, placeholder }: { form: Signal<Form>; of: Key; label: string; placeholder?: string }) {
@@ -141,6 +162,8 @@ export default function CreateDialog({ onClose }: { onClose: () => void }) {
     <Dialog title="Create sandbox" wide onClose={onClose} onSubmit={submit}
       actions={
         <>
+          <CopyCli command={command(form.value)} />
+          <span class="grow" />
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" kind="primary" disabled={wrong || isBusy.value}>
             {isBusy.value ? "Creating…" : "Create"}

@@ -3,16 +3,18 @@ import type { Sandbox } from "@gen/sandbox_pb";
 import { useComputed, useSignal } from "@preact/signals";
 import { CreateButton } from "./create_button";
 import { canWrite } from "../../api/session";
+import { holt } from "../../lib/cli";
 import { bytes, count, dateTime, duration, millis } from "../../lib/text";
 import { href, query, setQuery } from "../../router";
 import { actionNames, actions, isOffered, nameOf, runAction, type ActionName } from "../../store/actions";
 import { isLoaded, listError, sandboxes, useSandboxes } from "../../store/sandboxes";
 import { now } from "../../store/time";
 import { Button } from "../../ui/button";
+import { CopyCli } from "../../ui/cli";
 import { Icon } from "../../ui/icons";
 import { Empty, Foreign, Labels, Loading, Problem, State } from "../../ui/parts";
 import { Table, type Column, type Sort } from "../../ui/table";
-import { groupOf, groups, matcher, sorted, type Group } from "./select";
+import { groupOf, groups, listWords, matcher, sorted, type Group } from "./select";
 import { stats, useStats } from "./stats";
 
 function Name({ sandbox }: { sandbox: Sandbox }) {
@@ -144,6 +146,7 @@ export function Sandboxes() {
         </div>
         <Groups counts={counts.value} />
         <span class="grow" />
+        <CopyCli command={holt("ls", ...listWords(text, group))} small />
         {canWrite.value && <CreateButton />}
       </header>
       {canWrite.value && chosen.length > 0 && <Bulk chosen={chosen} onDone={() => (selected.value = new Set())} />}

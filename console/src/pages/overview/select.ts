@@ -30,6 +30,13 @@ export function matcher(text: string): (sandbox: Sandbox) => boolean {
   });
 }
 
+// The words after `holt ls` that list what the filter shows.
+export function listWords(text: string, group: Group): string[] {
+  const filters = text.split(/\s+/).filter(Boolean).map((word) => (word.includes("=") ? `label=${word}` : `name=*${word}*`));
+  if (group !== "all" && group !== "other") filters.push(`state=${group}`);
+  return filters.flatMap((each) => ["--filter", each]);
+}
+
 const never = Number.MAX_SAFE_INTEGER;
 
 export const orders: Record<string, (sandbox: Sandbox) => string | number> = {

@@ -2,12 +2,14 @@
 import type { Sandbox } from "@gen/sandbox_pb";
 import { tabs, type PageProps } from "..";
 import { canWrite } from "../../api/session";
+import { holt } from "../../lib/cli";
 import { dateTime, duration, millis, plain } from "../../lib/text";
 import { href, navigate, segments } from "../../router";
 import { actionNames, actions, isOffered, runAction } from "../../store/actions";
 import { useSandbox } from "../../store/sandbox";
 import { now } from "../../store/time";
 import { Button } from "../../ui/button";
+import { CopyCli } from "../../ui/cli";
 import { Copy } from "../../ui/copy";
 import { Icon } from "../../ui/icons";
 import { Lazy } from "../../ui/lazy";
@@ -40,6 +42,7 @@ function Header({ sandbox, onChange }: { sandbox: Sandbox; onChange: () => void 
       <div class="page-head">
         <h1><Foreign text={sandbox.name || sandbox.id} /></h1>
         <Copy text={sandbox.id} label="Copy the id" />
+        <CopyCli command={holt("inspect", sandbox.id)} small />
         <State state={sandbox.state} />
         <span class="grow" />
         {canWrite.value && (

@@ -4,9 +4,11 @@ import { ProcessService, ProcessState, type ProcessInfo } from "@gen/process_pb"
 import { SandboxService, type Sandbox } from "@gen/sandbox_pb";
 import { SnapshotService, type Snapshot } from "@gen/snapshot_pb";
 import { client } from "../../api/transport";
+import { holt } from "../../lib/cli";
 import { count, millis, plain } from "../../lib/text";
 import { href, navigate } from "../../router";
 import { Button } from "../../ui/button";
+import { CopyCli } from "../../ui/cli";
 import { Dialog } from "../../ui/dialog";
 import { Field, Loading, Problem } from "../../ui/parts";
 import { toast } from "../../ui/toast";
@@ -99,7 +101,10 @@ export function RollbackDialog({ sandbox, snapshot, snapshots, onClose }: Props 
   const canKeep = loss !== null && loss.unsaved.list.length > 0;
   return (
     <Dialog title={`Roll back to ${plain(snapshot.name)}?`} onClose={onClose} onSubmit={run}
-      actions={<><Button onClick={onClose}>Cancel</Button>
+      actions={<>
+        <CopyCli command={(isKept ? `${holt("turn", sandbox.id)} && ` : "") + holt("rollback", isPruned && "--prune-newer", sandbox.id, snapshot.name)} />
+        <span class="grow" />
+        <Button onClick={onClose}>Cancel</Button>
         <Button type="submit" kind="danger" disabled={isBusy || !loss}>{isBusy ? "Rolling back…" : "Roll back"}</Button></>}>
       {!loss && !problem && <Loading what="Comparing with the current files" />}
       {problem !== null && <Problem error={problem} />}
@@ -155,7 +160,11 @@ export function ForkDialog({ sandbox, from, onClose }: Props & { from: string })
   }
   return (
     <Dialog title={from ? `Fork from ${plain(from)}` : "Fork the current files"} onClose={onClose} onSubmit={run}
-      actions={<><Button onClick={onClose}>Cancel</Button><Button type="submit" kind="primary" disabled={isBusy || !isValid}>{isBusy ? "Forking…" : "Fork"}</Button></>}>
+      actions={<>
+        <CopyCli command={holt("fork", ...(number > 1 ? ["--count", String(number)] : []), ...(from ? ["--from", from] : []), ...(name ? ["--name", name] : []), sandbox.id)} />
+        <span class="grow" />
+        <Button onClick={onClose}>Cancel</Button>
+        <Button type="submit" kind="primary" disabled={isBusy || !isValid}>{isBusy ? "Forking…" : "Fork"}</Button></>}>
       <p>A fork is a new sandbox with these files, without processes. This one does not change.</p>
       <div class="fields">
         <Field label="Number" hint="1 to 256" error={isValid ? undefined : "A number from 1 to 256 is needed."}>
@@ -182,7 +191,7 @@ export function SnapshotDialog({ sandbox, onClose }: Props) {
   });
   return (
     <Dialog title="New snapshot" onClose={onClose} onSubmit={run}
-      actions={<><Button onClick={onClose}>Cancel</Button><Button type="submit" kind="primary" disabled={isBusy || !isValid}>Create</Button></>}>
+      actions={<><CopyCli command={holt("snapshot", sandbox.id, name || "NAME")} /><span class="grow" /><Button onClick={onClose}>Cancel</Button><Button type="submit" kind="primary" disabled={isBusy || !isValid}>Create</Button></>}>
       <Field label="Name" hint="Letters, digits, '.', '_' and '-'. Named snapshots are kept until they are removed."
         error={name && !isValid ? "This cannot be the name of a snapshot." : undefined}>
         {(id, hint) => <input id={id} aria-describedby={hint} value={name} autofocus spellcheck={false} autocomplete="off"

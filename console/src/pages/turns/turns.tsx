@@ -6,10 +6,12 @@ import type { TabProps } from "..";
 import { epoch } from "../../api/connection";
 import { canWrite } from "../../api/session";
 import { client } from "../../api/transport";
+import { holt } from "../../lib/cli";
 import { useResource } from "../../lib/resource";
 import { bytes, count, millis, plain } from "../../lib/text";
 import { query, setQuery } from "../../router";
 import { Button } from "../../ui/button";
+import { CopyCli } from "../../ui/cli";
 import { confirm } from "../../ui/confirm";
 import { Loading, Problem } from "../../ui/parts";
 import { toast } from "../../ui/toast";
@@ -167,12 +169,29 @@ function States({ label, value, snapshots, hasNow, onChange }: {
   );
 }
 
+// The empty word stands for the current files.
+function diffCommand(id: string, from: string, to: string, other: string): string {
+  return holt("diff", ...(other ? ["--with", other] : []), id, ...(from === now && to === now ? [] : [from]), ...(to === now ? [] : [to]));
+}
+
+const mostPeers = 100;
+
+// The sandboxes to choose from, the chosen one always among them.
+function shownPeers(peers: Sandbox[], word: string, other: string): Sandbox[] {
+  const wanted = word.trim().toLowerCase();
+  const fits = (each: Sandbox) => `${each.name} ${each.id} ${Object.entries(each.labels).map((pair) => pair.join("=")).join(" ")}`.toLowerCase().includes(wanted);
+  const found = peers.filter((each) => each.id !== other && fits(each)).slice(0, mostPeers);
+  return [...peers.filter((each) => each.id === other), ...found];
+}
+
 // Which two states are compared. The newer one may be that of another sandbox of the same template.
 function Head({ sandbox, snapshots, from, to, other, onRefresh }: HeadProps) {
   const others = useResource(() => client(SandboxService).list({}), [sandbox.id]);
   const theirs = useResource(
     () => (other ? client(SnapshotService).list({ sandboxId: other }) : Promise.resolve(null)), [other]);
-  const peers = (others.data?.sandboxes ?? []).filter((each) => each.id !== sandbox.id && each.template === sandbox.template).slice(0, 500);
+  const peers = (others.data?.sandboxes ?? []).filter((each) => each.id !== sandbox.id && each.template === sandbox.template);
+  const [word, setWord] = useState("");
+  const shown = shownPeers(peers, word, other);
   const targets = other ? theirs.data?.snapshots ?? [] : snapshots;
   return (
     <header class="compare">
@@ -184,11 +203,14 @@ function Head({ sandbox, snapshots, from, to, other, onRefresh }: HeadProps) {
           <span aria-hidden="true">of</span>
           <select aria-label="Sandbox to compare with" value={other} onChange={(event) => setQuery({ with: event.currentTarget.value, to: null, from: event.currentTarget.value ? nowWord : null })}>
             <option value="">this sandbox</option>
-            {peers.map((each) => <option key={each.id} value={each.id}>{plain(each.name || each.id)}</option>)}
+            {shown.map((each) => <option key={each.id} value={each.id}>{plain(each.name || each.id)}</option>)}
           </select>
+          {peers.length > mostPeers && <input type="search" class="compare-search" aria-label="Find a sandbox to compare with"
+            placeholder={`Find one of ${peers.length.toLocaleString("en")}`} value={word} onInput={(event) => setWord(event.currentTarget.value)} />}
         </div>
       )}
       <span class="grow" />
+      <CopyCli command={diffCommand(sandbox.id, from, to, other)} small />
       <Button size="small" kind="quiet" icon="refresh" label="Compare again" onClick={onRefresh} />
     </header>
   );

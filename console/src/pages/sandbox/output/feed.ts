@@ -10,13 +10,13 @@ import { Lines } from "./lines";
 // Of each stream; older output is shown on demand.
 export const START_BYTES = 16n * 1024n * 1024n;
 const SLICE_MS = 12;
-const SHOW_MS = 100;
+const SHOW_MS = 250;
 const RETRIES = 40;
 const RETRY_MS = 250;
 
 export class Feed {
   readonly lines = new Lines();
-  // Changes, at most ten times a second, after the lines have changed.
+  // Changes, at most four times a second, after the lines have changed.
   readonly shown = signal(0);
   readonly problem = signal("");
   readonly ended = signal<Ended | undefined>(undefined);

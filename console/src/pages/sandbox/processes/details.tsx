@@ -3,9 +3,11 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { ProcessState, type ProcessInfo } from "@gen/process_pb";
 import { canWrite } from "../../../api/session";
+import { holt } from "../../../lib/cli";
 import { bytes, dateTime } from "../../../lib/text";
 import { href } from "../../../router";
 import { Button } from "../../../ui/button";
+import { CopyCli } from "../../../ui/cli";
 import { Foreign } from "../../../ui/parts";
 import { Output } from "../output/output";
 import { commandLine, outcomeText } from "./outcome";
@@ -52,6 +54,7 @@ export function Details({ sandboxId, process, onAgain, onClose }: {
         {canWrite.value && process.args.length > 0 && !process.argsTruncated &&
           <Button size="small" icon="refresh" onClick={() => onAgain(process)}>Run again</Button>}
         {canWrite.value && isRunning && <Button size="small" kind="danger" icon="stop" onClick={() => setSignalling(true)}>Signal</Button>}
+        <CopyCli command={holt("logs", isRunning && "--follow", sandboxId, process.id)} small />
         <Button kind="quiet" size="small" icon="close" label="Close the details" onClick={onClose} />
       </header>
       <Facts process={process} />

@@ -7,9 +7,11 @@ import type { Sandbox } from "@gen/sandbox_pb";
 import { follow } from "../../../api/follow";
 import { canWrite } from "../../../api/session";
 import { client } from "../../../api/transport";
+import { holt } from "../../../lib/cli";
 import { merged } from "../../../lib/merge";
 import { query, setQuery } from "../../../router";
 import { Button } from "../../../ui/button";
+import { CopyCli } from "../../../ui/cli";
 import { Empty, Loading, Problem } from "../../../ui/parts";
 import { Details } from "./details";
 import { commandLine } from "./outcome";
@@ -64,6 +66,7 @@ export default function Processes({ sandbox }: { sandbox: Sandbox }) {
             onChange={(event) => (showsEnded.value = event.currentTarget.checked)} />Ended</label>
           <span class="grow" />
           <span class="muted">{running} running, {processes.value.length - running} ended</span>
+          <CopyCli command={holt("ps", showsEnded.value && "--all", sandbox.id)} small />
           {canWrite.value && <Button kind="primary" icon="plus" onClick={() => setStarting(true)}>Start</Button>}
         </div>
         {shown.value.length > 0

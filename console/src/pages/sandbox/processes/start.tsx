@@ -2,7 +2,9 @@
 import { useState } from "preact/hooks";
 import { ProcessService, Restart, type ProcessInfo } from "@gen/process_pb";
 import { client } from "../../../api/transport";
+import { holt } from "../../../lib/cli";
 import { Button } from "../../../ui/button";
+import { CopyCli } from "../../../ui/cli";
 import { Dialog } from "../../../ui/dialog";
 import { Field, Problem } from "../../../ui/parts";
 
@@ -45,6 +47,19 @@ async function start(sandboxId: string, form: Form): Promise<string> {
   return reply.process?.id ?? "";
 }
 
+const RESTART_WORDS: Partial<Record<Restart, string>> = { [Restart.on_failure]: "on-failure", [Restart.always]: "always" };
+
+function commandOf(sandboxId: string, form: Form): string {
+  const restart = RESTART_WORDS[form.restart];
+  const isService = Number(form.port || 0) > 0 || restart !== undefined;
+  const words = [
+    ...(form.port ? ["--port", form.port] : []), ...(restart ? ["--restart", restart] : []),
+    ...(form.cwd ? ["--workdir", form.cwd] : []), ...(form.user ? ["--user", form.user] : []),
+    ...(form.tag ? ["--tag", form.tag] : []), ...(form.terminal ? ["--tty"] : []),
+  ];
+  return holt(isService ? "launch" : "exec", !isService && "--detach", ...words, sandboxId, "--", "sh", "-c", form.command);
+}
+
 export function StartDialog({ sandboxId, like, onClose, onStarted }: {
   sandboxId: string; like: ProcessInfo | undefined; onClose(): void; onStarted(id: string): void;
 }) {
@@ -59,7 +74,7 @@ export function StartDialog({ sandboxId, like, onClose, onStarted }: {
   );
   return (
     <Dialog title="Start a process" wide onClose={onClose} onSubmit={() => void submit()}
-      actions={<><Button onClick={onClose}>Cancel</Button>
+      actions={<><CopyCli command={commandOf(sandboxId, form)} /><span class="grow" /><Button onClick={onClose}>Cancel</Button>
         <Button kind="primary" type="submit" disabled={form.command.trim() === ""}>Start</Button></>}>
       <Field label="Command" hint="Run by sh. It continues when this page is closed.">
         {(id, hint) => <textarea id={id} class="mono" aria-describedby={hint} rows={3} value={form.command} autofocus

@@ -4,8 +4,10 @@ import type { Sandbox } from "@gen/sandbox_pb";
 import { ShellService } from "@gen/shell_pb";
 import { canWrite } from "../../../api/session";
 import { client } from "../../../api/transport";
+import { holt } from "../../../lib/cli";
 import { query, setQuery } from "../../../router";
 import { Button } from "../../../ui/button";
+import { CopyCli } from "../../../ui/cli";
 import { confirm } from "../../../ui/confirm";
 import { Empty, Foreign, Loading, Problem } from "../../../ui/parts";
 import { useFill } from "../fill";
@@ -124,6 +126,8 @@ export default function Terminals({ sandbox }: { sandbox: Sandbox }) {
         <TabStrip box={strip} tabs={tabs} current={current} onShow={setCurrent} onClose={close} onRename={setRenamed} />
         {mayWrite && <Button kind="quiet" size="small" icon="plus" label="New shell" onClick={openNew} />}
         <span class="grow" />
+        {shown && <CopyCli small command={shown.kind === "shell"
+          ? holt("shell", sandbox.id, ...(shown.id === "main" ? [] : ["--name", shown.id])) : holt("attach", sandbox.id, shown.id)} />}
         {mayWrite && shown?.kind === "shell" &&
           <Button kind="quiet" size="small" icon="trash" label="End shell" onClick={() => end(shown)} />}
         <Button kind="quiet" size="small" icon="menu" label="Other terminals" pressed={isMenuOpen}
