@@ -16,6 +16,14 @@ const cookie = (await context.cookies(daemon.url)).find(({ name }) => name.inclu
 const console127 = daemon.url;
 const consoleLocal = `http://localhost:${daemon.port}`;
 
+const frameServer = createServer((_request, reply) => {
+  reply.setHeader("Content-Type", "text/html");
+  reply.end('<div id="app">');
+});
+await new Promise((done) => frameServer.listen(0, "127.0.0.1", done));
+frameServer.unref();
+const frameable = `http://127.0.0.1:${frameServer.address().port}`;
+
 // Runs in the attacker's page. Every attempt returns a word; "in" is a break-in.
 async function attempts(targets) {
   const found = {};
@@ -44,18 +52,6 @@ async function attempts(targets) {
       socket.onopen = () => socket.send('{"key":"guess"}');
       socket.onclose = () => done("refused: closed");
     }));
-    await attempt(`${target} frame`, () => new Promise((done) => {
-      const frame = document.createElement("iframe");
-      frame.src = `${target}/`;
-      frame.onload = () => {
-        try {
-          done(frame.contentDocument?.getElementById("app") ? "in" : "refused: empty");
-        } catch {
-          done("refused: other origin");
-        }
-      };
-      document.body.append(frame);
-    }));
   }
   await attempt("key by broadcast", () => new Promise((done) => {
     const channel = new BroadcastChannel("holt.session");
@@ -66,6 +62,25 @@ async function attempts(targets) {
   await attempt("key in storage", async () => (sessionStorage.getItem("holt.key") ? "in" : "refused: none"));
   await attempt("opener", async () => (globalThis.opener ? "in" : "refused: none"));
   return found;
+}
+
+// Frames the console, and a page that allows it, in the attacker's page. The test looks into the frames, which the page
+// itself could not.
+async function framesAreRefused(attacker, targets) {
+  await attacker.evaluate(async (addresses) => {
+    for (const [name, src] of addresses) {
+      const frame = document.createElement("iframe");
+      frame.name = name;
+      const loaded = new Promise((done) => (frame.onload = done));
+      frame.src = src;
+      document.body.append(frame);
+      await loaded;
+    }
+  }, [["control", `${frameable}/`], ...targets.map((each, i) => [`console-${i}`, `${each}/`])]);
+  const frame = async (name) => (await attacker.$(`iframe[name=${name}]`)).contentFrame();
+  const shows = async (name) => (await frame(name)).evaluate(() => document.getElementById("app") !== null);
+  assert.equal(await shows("control"), true, "a page without a policy is framed: otherwise this tests nothing");
+  for (const [i, target] of targets.entries()) assert.equal(await shows(`console-${i}`), false, target);
 }
 
 function nothingGotIn(found) {
@@ -89,12 +104,35 @@ await claim("a_hostile_preview_gets_nothing", async () => {
   const preview = await opened;
   await preview.getByText("hostile").waitFor();
   nothingGotIn(await preview.evaluate(attempts, [console127, consoleLocal]));
+  await framesAreRefused(preview, [console127, consoleLocal]);
   await preview.evaluate(() => {
     for (const domain of ["", "; domain=localhost", `; domain=${location.hostname}`])
       document.cookie = `holt_session=planted; path=/${domain}`;
   });
   await preview.close();
   await isUnharmed();
+});
+
+// Names below localhost are of the same site as localhost: the browser sends the cookie of such a session with all requests.
+await claim("a_hostile_preview_of_the_same_site_gets_nothing", async () => {
+  const own = await newContext();
+  const console = await own.newPage();
+  await console.goto(`${consoleLocal}/`);
+  await console.getByLabel("Token").fill(daemon.token);
+  await console.getByRole("button", { name: "Log in" }).click();
+  await console.locator(".frame").waitFor();
+  await go(console, `#/sandboxes/${web}/services`);
+  const opened = own.waitForEvent("page");
+  await console.getByRole("row").filter({ hasText: "http.server" }).getByRole("button", { name: "Preview" }).click();
+  const preview = await opened;
+  await preview.getByText("hostile").waitFor();
+  nothingGotIn(await preview.evaluate(attempts, [consoleLocal, console127]));
+  await framesAreRefused(preview, [consoleLocal]);
+  assert.equal(JSON.parse(await daemon.holt("inspect", "victim")).state, "active");
+  const status = await console.evaluate(async () =>
+    (await fetch("/console/session", { headers: { "X-Holt-Session": sessionStorage.getItem("holt.key") } })).status);
+  assert.equal(status, 200, "the session goes on");
+  await own.close();
 });
 
 await claim("a_preview_cannot_frame_or_be_framed_by_the_console", async () => {
@@ -162,6 +200,7 @@ await claim("a_page_of_another_site_gets_nothing", async () => {
   const evil = await context.newPage();
   await evil.goto(`http://evil.localhost:${server.address().port}/`);
   nothingGotIn(await evil.evaluate(attempts, [console127, consoleLocal]));
+  await framesAreRefused(evil, [console127, consoleLocal]);
   const left = evil.waitForEvent("framenavigated");
   await evil.evaluate(() => document.forms[0].submit());
   await left;

@@ -233,7 +233,11 @@ await claim("a_burst_of_events_changes_the_page_at_most_four_times_a_second", as
 await claim("a_hidden_tab_receives_nothing_and_is_current_when_it_is_shown", async () => {
   let frames = 0;
   const hidden = await open(daemon);
-  hidden.on("websocket", (socket) => socket.on("framereceived", () => frames++));
+  const sockets = [];
+  hidden.on("websocket", (socket) => {
+    sockets.push(socket);
+    socket.on("framereceived", () => frames++);
+  });
   await hidden.reload();
   await hidden.getByText("gamma").waitFor();
   const setHidden = (isHidden) => hidden.evaluate((value) => {
@@ -244,9 +248,12 @@ await claim("a_hidden_tab_receives_nothing_and_is_current_when_it_is_shown", asy
   await setHidden(true);
   await sleep(500);
   frames = 0;
+  const requests = [];
+  hidden.on("request", (request) => requests.push(request.url()));
   await daemon.holt("create", "--name", "meanwhile");
-  await sleep(1500);
+  await eventually(() => sockets.every((each) => each.isClosed()), "the connection is closed");
   assert.equal(frames, 0);
+  assert.deepEqual(requests, [], "nothing is polled");
   assert.equal(await hidden.getByText("meanwhile").count(), 0);
   await setHidden(false);
   await hidden.getByText("meanwhile").waitFor();
@@ -278,6 +285,29 @@ await claim("a_reader_sees_no_actions_and_is_refused", async () => {
     return reply.status;
   });
   assert.equal(status, 403);
+  const processId = await daemon.holt("exec", "-d", "-t", "gamma", "--", "sleep", "100");
+  const refused = await reader.evaluate(async (calls) => {
+    const found = [];
+    for (const [method, message] of calls) {
+      const reply = await fetch(`/holt.v1.${method}`, {
+        method: "POST",
+        headers: { "Content-Type": "application/json", "X-Holt-Session": sessionStorage.getItem("holt.key") },
+        body: JSON.stringify(message),
+      });
+      if (reply.status !== 403) found.push(`${method}: ${reply.status}`);
+    }
+    return found;
+  }, [
+    ["ProcessService/SendInput", { sandboxId: "gamma", processId, data: "eA==" }],
+    ["ShellService/Open", { sandboxId: "gamma", name: "main" }],
+    ["SandboxService/Update", { sandboxId: "gamma", name: "x" }],
+    ["SandboxService/Fork", { sandboxId: "gamma" }],
+    ["SnapshotService/TurnComplete", { sandboxId: "gamma" }],
+    ["TokenService/Create", {}], ["VolumeService/Create", { name: "x" }], ["TemplateService/Remove", { name: "x" }],
+    ["ConsoleService/CreateLogin", {}],
+  ]);
+  assert.deepEqual(refused, []);
+  await daemon.holt("kill", "gamma", processId);
   forgive(/status of 403/);
   assert.equal(await stateOf("gamma"), "active");
   await reader.context().close();
