@@ -87,15 +87,17 @@ async function heap(debug) {
   return { mib: metric("JSHeapUsedSize") / 2 ** 20, nodes: metric("Nodes") };
 }
 
-// Sandboxes pause and resume and a process writes, while a page streams.
-async function memory() {
-  const { sandboxes: all } = await call("SandboxService/List");
-  const first = all.find((each) => each.state === "active").id;
-  await call("ProcessService/Start", {
-    sandboxId: first, process: { args: ["sh", "-c", "i=0; while :; do echo line $i; i=$((i+1)); [ $((i % 100)) -gt 0 ] || sleep 0.1; done"] },
-  });
+// What changes while pages stream: states of sandboxes, output, a terminal, files, turns.
+async function startChurn(all, first) {
+  const sh = (text, more = {}) => call("ProcessService/Start", { sandboxId: first, process: { args: ["sh", "-c", text], ...more } })
+    .then((reply) => reply.process.id);
+  const output = await sh("i=0; while :; do echo line $i; i=$((i+1)); [ $((i % 100)) -gt 0 ] || sleep 0.1; done");
+  const terminal = await sh("i=0; while :; do printf '\\033[3%dm%d %s\\r\\n' $((i % 8)) $i ----------------; i=$((i+1)); [ $((i % 50)) -gt 0 ] || sleep 0.1; done",
+    { terminal: { rows: 24, columns: 80 } });
+  await sh("busybox mkdir -p /workspace/d; i=0; while :; do echo $i >/workspace/d/f$((i % 50)); i=$((i+1)); sleep 0.2; done");
+  await call("SandboxService/Update", { sandboxId: first, maxSnapshots: 20 });
   let isDone = false;
-  const churn = (async () => {
+  const states = (async () => {
     for (let i = 1; !isDone; i++) {
       const id = all[1 + (i % (active - 1))].id;
       await call("SandboxService/Pause", { sandboxId: id }).catch(() => undefined);
@@ -103,24 +105,53 @@ async function memory() {
       await sleep(20);
     }
   })();
-  for (const [name, address] of [["overview", "#/"], ["events", "#/events"], ["usage", `#/sandboxes/${first}/usage`], ["output", `#/sandboxes/${first}/processes`]]) {
+  const turns = (async () => {
+    while (!isDone) {
+      await call("SnapshotService/TurnComplete", { sandboxId: first }).catch(() => undefined);
+      await sleep(2000);
+    }
+  })();
+  return { output, terminal, stop: () => ((isDone = true), Promise.all([states, turns])) };
+}
+
+// Every view streams in a tab of its own for the whole time, all at once.
+async function memory() {
+  const { sandboxes: all } = await call("SandboxService/List");
+  const first = all.find((each) => each.state === "active").id;
+  const churn = await startChurn(all.filter((each) => each.state === "active"), first);
+  const tab = (name) => `#/sandboxes/${first}/${name}`;
+  const views = [["overview", "#/", ".table-row"], ["events", "#/events", "tbody tr"], ["usage", tab("usage"), ".plot canvas"],
+    ["output", `${tab("processes")}?process=${churn.output}`, ".output-row, .process-details"],
+    ["terminal", `${tab("terminals")}?process=${churn.terminal}`, ".xterm-rows"],
+    ["files", `${tab("files")}?path=/workspace/d/f0`, ".editor-area"], ["turns", tab("turns"), ".graph-row"]];
+  const wanted = process.env.BENCH_VIEWS?.split(",");
+  const open = [];
+  for (const [name, address, selector] of views.filter(([each]) => !wanted || wanted.includes(each))) {
     const page = await logIn();
     await page.evaluate((hash) => (location.hash = hash), address);
-    if (name === "output") await page.locator(".process-table tbody button").first().click();
+    await page.locator(selector).first().waitFor(patience);
     const debug = await page.context().newCDPSession(page);
     await debug.send("Performance.enable");
-    await sleep(10_000);
-    const before = await heap(debug);
-    await sleep((minutes * 60_000) / 4);
-    const after = await heap(debug);
+    open.push({ name, page, debug, samples: [] });
+  }
+  const sample = async () => {
+    for (const each of open) each.samples.push(await heap(each.debug));
+  };
+  await sleep(10_000);
+  await sample();
+  for (let i = 0; i < 2; i++) {
+    await sleep(minutes * 30_000);
+    await sample();
+  }
+  for (const { name, page, samples } of open) {
+    const [before, middle, after] = samples.map(({ mib }) => Number(mib.toFixed(1)));
     report(`streaming, ${name}`, {
-      minutes: minutes / 4, heap_before_mib: Number(before.mib.toFixed(1)), heap_after_mib: Number(after.mib.toFixed(1)),
-      nodes_before: before.nodes, nodes_after: after.nodes,
+      minutes, heap_before_mib: before, heap_middle_mib: middle, heap_after_mib: after,
+      nodes_before: samples[0].nodes, nodes_after: samples[2].nodes,
     });
     await page.context().close();
   }
-  isDone = true;
-  await churn;
+  await churn.stop();
 }
 
 function daemonUse() {
