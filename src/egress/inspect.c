@@ -48,10 +48,9 @@ static int connection_refuse(struct connection *connection, const char *reason)
     return -EACCES;
 }
 
-/* Refuses bytes in which no name can be read, unless a rule allows any bytes: "tcp://", a name with
- * a port that is not of the web, a range. No rule that denies by what bytes say may exist then.
- * Returns as connection_inspect does. */
-static int connection_pass_or_refuse(struct connection *connection, const char *reason)
+/* Lets all bytes pass if a rule allows any: "tcp://", a name with a port that is not of the web, a
+ * range. No rule that denies by what bytes say may exist then. */
+static bool connection_pass(struct connection *connection)
 {
     struct guest *guest = connection->guest;
     const struct asked asked = { .protocol = NET_TCP };
@@ -59,14 +58,21 @@ static int connection_pass_or_refuse(struct connection *connection, const char *
 
     if (guest->denies_bytes ||
         !guest_decide(guest, &connection->destination, connection->port, &asked, &verdict))
-        return connection_refuse(connection, reason);
+        return false;
     (void)snprintf(connection->rule, sizeof(connection->rule), "%s", verdict.text);
     connection->protocol = NET_TCP;
     connection->is_decided = connection->is_allowed = connection->is_raw = true;
     connection->cleared = connection->in.len;
     if (!connection->name[0])
         connection_guess_name(connection);
-    return 1;
+    return true;
+}
+
+/* Refuses bytes in which no name can be read, unless they pass all the same. Returns as
+ * connection_inspect does. */
+static int connection_pass_or_refuse(struct connection *connection, const char *reason)
+{
+    return connection_pass(connection) ? 1 : connection_refuse(connection, reason);
 }
 
 /* Notes what was allowed, for the time when the policy changes or the grant of the name ends. */
@@ -221,8 +227,8 @@ int connection_inspect(struct connection *connection)
     if (in->len == 0)
         return 0;
     r = connection->is_decided ? 1 : http_head_is_http(in->data, in->len);
-    if (r == 0)
-        return 0;
+    if (r == 0) /* it may become a request; a client of another protocol may send nothing more */
+        return connection_pass(connection) ? 1 : 0;
     if (r > 0)
         return http_inspect(connection);
     if (hello_is_tls(in->data, in->len))
