@@ -61,9 +61,9 @@ HOLT_API int holt_network_set(struct holt *holt, const char *sandbox,
                               const struct holt_network_options *options, int64_t deadline,
                               struct holt_network **ret, struct holt_error *error);
 
-/* Return and replace the layer of a template, for sandboxes that are created from it afterwards. The
- * result has one layer or none; rules NULL: the template has none any more. ret of the second may be
- * NULL. */
+/* Return and replace the layer of a template, for sandboxes that are created from it afterwards.
+ * The result has one layer or none; rules NULL: the template has none any more. ret of the second
+ * may be NULL. */
 HOLT_API int holt_network_get_template(struct holt *holt, const char *template_name,
                                        int64_t deadline, struct holt_network **ret,
                                        struct holt_error *error);
@@ -97,8 +97,8 @@ typedef int (*holt_learn_fn)(void *context, const struct holt_connection_list *c
 
 /* Lets a sandbox reach what is public, as far as the other layers allow it, and passes its
  * connections as they end, until the function returns another value than 0. It is called once when
- * the network is open, and about four times a second, also without a connection. The sandbox has its
- * own policy again afterwards, also if the caller is killed. */
+ * the network is open, and about four times a second, also without a connection. The sandbox has
+ * its own policy again afterwards, also if the caller is killed. */
 HOLT_API int holt_network_learn(struct holt *holt, const char *sandbox, holt_learn_fn fn,
                                 void *context, int64_t deadline, struct holt_error *error);
 

@@ -1,0 +1,92 @@
+/* Templates in libholt; holt.h includes this file. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "holt.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct holt_template {
+    const char *name;
+    const char *kind; /* "host" or "imported" */
+    uint64_t size_bytes;
+    uint64_t files;
+    int64_t created_ms;
+    const char *owner; /* what an internal template belongs to; "": not internal */
+
+    const char *owner_name;         /* its owner; names are unique for each owner */
+    const char *const *shared_with; /* owners that may use it; for its owner and admins */
+    size_t shared_count;
+    bool is_public; /* all owners of the host may use it */
+};
+
+struct holt_template_list {
+    size_t count;
+    const struct holt_template *const *items;
+};
+
+/* Receives the progress of an import. A nonzero return value cancels it ("canceled"). */
+typedef int (*holt_import_fn)(void *context, uint64_t bytes, uint64_t files);
+
+/* Receives how much of the archive, or of the layers of an image, was read. The total grows when an
+ * archive turns out to be an image. */
+typedef void (*holt_import_source_fn)(void *context, uint64_t bytes, uint64_t total);
+
+/* Defaults for the sandboxes of a template; 0 and NULL mean none. */
+struct holt_template_settings {
+    size_t size;
+    const char *const *env;    /* "NAME=value", ends with NULL; for the E2B API */
+    const char *workdir;       /* absolute */
+    const char *user;          /* a name or number */
+    const char *start_command; /* for bash: runs from the start of a sandbox */
+    const char *ready_command; /* for bash: succeeds when the start command is ready */
+    bool allows_setuid;        /* set-user-ID programs work inside the sandbox */
+    uint32_t cpus;             /* limits of a sandbox */
+    uint64_t memory_bytes;
+};
+
+struct holt_import_options {
+    size_t size;
+    const char *name;
+    const char *path; /* absolute, on the machine of the daemon */
+    holt_import_fn on_progress;
+    void *context;
+    const struct holt_template_settings *settings; /* NULL: none */
+    holt_import_source_fn on_source;               /* not called for a directory */
+};
+
+/* List the templates without an owner, or all. */
+HOLT_API int holt_template_list(struct holt *holt, int64_t deadline,
+                                struct holt_template_list **ret, struct holt_error *error);
+HOLT_API int holt_template_list_all(struct holt *holt, int64_t deadline,
+                                    struct holt_template_list **ret, struct holt_error *error);
+HOLT_API int holt_template_import(struct holt *holt, const struct holt_import_options *options,
+                                  int64_t deadline, struct holt_template **ret,
+                                  struct holt_error *error);
+
+/* Creates a template from the current files of a sandbox. ret may be NULL. */
+HOLT_API int holt_template_commit(struct holt *holt, const char *sandbox, const char *name,
+                                  int64_t deadline, struct holt_template **ret,
+                                  struct holt_error *error);
+/* Replaces the owners that may use a template: those of the list, which ends with NULL (NULL:
+ * none), or all of the host. Only its owner and admins may do it. ret may be NULL. */
+struct holt_share_options {
+    size_t size;
+    const char *const *owners;
+    bool is_public;
+};
+
+HOLT_API int holt_template_share(struct holt *holt, const char *name,
+                                 const struct holt_share_options *options, int64_t deadline,
+                                 struct holt_template **ret, struct holt_error *error);
+HOLT_API int holt_template_remove(struct holt *holt, const char *name, int64_t deadline,
+                                  struct holt_error *error);
+
+#ifdef __cplusplus
+}
+#endif
