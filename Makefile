@@ -98,7 +98,7 @@ CONSOLE := build/console/index.html
 CONSOLE_PACKAGES := console/node_modules/.installed
 CONSOLE_SOURCES := $(shell find console -name node_modules -prune -o -path console/gen -prune -o -type f -print)
 
-.PHONY: all serve setup check test tests unit-tests soak fuzzers lint format bench install clean help \
+.PHONY: all serve setup check test tests unit-tests soak test-online fuzzers lint format bench install clean help \
 	console console-types console-shots
 .DELETE_ON_ERROR:
 
@@ -140,6 +140,11 @@ soak: ## the long form of some tests: ten thousand sandboxes, 500 random program
 	MIXED_SECONDS=1800 unshare --mount --propagation private tests/system/host/mixed_test
 	NET_CONNECTIONS=100000 tests/system/net/egress_test
 
+test-online: ## install packages with the real npm and apt-get, with learned rules; needs their registries
+	@tools/setup test
+	@$(MAKE) --no-print-directory all
+	HOLT_BUILD_DIR=$(OUT) unshare --mount --propagation private tests/online/install_test
+
 fuzzers: $(FUZZERS) ## build the libFuzzer targets (BUILD=fuzz)
 
 lint: ## formatting, static analysis, module rule, man pages against --help
@@ -179,7 +184,7 @@ clean: ## remove build/
 	rm -rf build console/gen console/node_modules
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
 
 # The value of a variable, for the linters.
 print-%:
