@@ -255,6 +255,7 @@ $(OBJ)/cli/commands/template_build.o: $(wildcard templates/build templates/*/*)
 # The lock keeps two makes from installing or building at the same time.
 $(CONSOLE_PACKAGES): console/package-lock.json
 	@mkdir -p build
+	@tools/check-node
 	$(call step,NPM,console)cd console && flock ../build/console.lock \
 		npm ci --ignore-scripts --prefer-offline --fetch-retries 5 --no-audit --no-fund --loglevel error
 	@touch $@

@@ -1,6 +1,6 @@
 // Builds the console: message types from proto/, then hashed assets and their .gz files.
 // usage: node build.mjs [--generate] [OUT]    (--generate stops after the message types)
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -140,7 +140,6 @@ async function bundle() {
   if (all > allMost) fail(`all files have ${all} bytes, more than ${allMost}`);
 }
 
-if (Number(process.versions.node.split(".")[0]) < 18)
-  fail(`Node.js ${process.versions.node} is too old: 18 or later is needed`);
+if (spawnSync(join(root, "tools/check-node"), [process.execPath], { stdio: "inherit" }).status !== 0) process.exit(1);
 await generate();
 if (!process.argv.includes("--generate")) await bundle();
