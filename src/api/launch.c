@@ -37,7 +37,8 @@ static int spec_fill(const struct call *call, const struct msg_launch_request *r
     ret->host_port = (uint16_t)request->host_port;
     ret->restart = (enum restart)request->restart;
     ret->is_detached = true;
-    return spec_check(request, ret, err);
+    r = listen_port_check(call->caller, ret->host_port, err);
+    return r < 0 ? r : spec_check(request, ret, err);
 }
 
 static int ready_wait(const struct call *call, const struct msg_ready *ready,

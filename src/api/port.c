@@ -11,11 +11,14 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/text/parse.h"
 #include "base/xalloc.h"
 #include "host/machine/machine.h"
 #include "host/sandbox/sandbox.h"
 #include "http/exchange.h"
 #include "http/stream.h"
+
+enum { SYSTEM_PORTS = 1024 };
 
 /* A forward that lives as long as its client listens to the stream. */
 struct forward_stream {
@@ -64,6 +67,28 @@ static void forward_close_slot(struct forward_stream **self)
         forward_close(&(*self)->stream);
 }
 
+int listen_port_check(const struct caller *caller, uint64_t port, struct err *err)
+{
+    if (caller->role == ROLE_ADMIN || port == 0 || port >= SYSTEM_PORTS)
+        return 0;
+    return err_set(err, ERR_DENIED, "only an admin can listen on a port below %d", SYSTEM_PORTS);
+}
+
+/* The daemon listens with its own rights, so others than admins get neither an address of the host
+ * that is not configured for ports, nor a port of the system. */
+static int listen_check(const struct caller *caller, const char *listen, struct err *err)
+{
+    uint64_t port = 0;
+
+    if (caller->role == ROLE_ADMIN || *listen == '\0')
+        return 0;
+    if (*listen != ':') {
+        (void)err_set(err, ERR_DENIED, "only an admin can choose the address '%.100s'", listen);
+        return err_remedy(err, "use :PORT, which listens on the configured address");
+    }
+    return parse_u64(listen + 1, &port) == 0 ? listen_port_check(caller, port, err) : 0;
+}
+
 int port_service_forward(const struct call *call, const struct msg_forward_request *request,
                          struct stream **ret, struct err *err)
 {
@@ -74,6 +99,8 @@ int port_service_forward(const struct call *call, const struct msg_forward_reque
     self->stream.ops = &ops;
     self->connection_fd = call->connection_fd;
     r = sandbox_find(call->host, call->caller, request->sandbox_id, &self->sandbox, err);
+    if (r == 0)
+        r = listen_check(call->caller, request->listen, err);
     if (r < 0)
         return r;
     sandbox_attach(self->sandbox); /* forwarding a port counts as use of the sandbox */

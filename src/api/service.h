@@ -46,6 +46,9 @@ void call_set_word(const struct sandbox *sandbox, const char *word, struct err *
 int call_reply(const struct call *call, const struct schema *schema, const void *message,
                struct err *err);
 
+/* Refuses ports of the system to callers that are no admins; 0 stands for any port. */
+int listen_port_check(const struct caller *caller, uint64_t port, struct err *err);
+
 /* A method as the table of routes has it: decodes the request, and calls the function below. A
  * unary method writes its reply to call->out; no text stands for an empty message. */
 typedef int unary_fn(const struct call *call, const json_t *request, struct err *err);

@@ -23,19 +23,24 @@ static int bpf_call(enum bpf_cmd command, union bpf_attr *attr)
 }
 
 /* One slot, for the listener. A closed socket leaves it empty. */
-static int map_create(int listener_fd)
+static int map_create(void)
 {
-    cleanup_close int fd = -EBADF;
     union bpf_attr attr = {
         .map_type = BPF_MAP_TYPE_SOCKMAP, .key_size = 4, .value_size = 4, .max_entries = 1
     };
+
+    return bpf_call(BPF_MAP_CREATE, &attr);
+}
+
+static int map_create_with(int listener_fd)
+{
+    cleanup_close int fd = map_create();
+    union bpf_attr attr = { .map_fd = 0 };
     uint32_t key = 0;
     int r;
 
-    fd = bpf_call(BPF_MAP_CREATE, &attr);
     if (fd < 0)
         return fd;
-    memset(&attr, 0, sizeof(attr));
     attr.map_fd = (uint32_t)fd;
     attr.key = (uint64_t)(uintptr_t)&key;
     attr.value = (uint64_t)(uintptr_t)&listener_fd;
@@ -121,7 +126,7 @@ static int program_load(int map_fd, struct in_addr resolver)
 
 int sk_lookup_attach(int netns_fd, int listener_fd, struct in_addr resolver)
 {
-    cleanup_close int map_fd = map_create(listener_fd), program_fd = -EBADF;
+    cleanup_close int map_fd = map_create_with(listener_fd), program_fd = -EBADF;
     union bpf_attr attr = { .link_create = { .target_fd = (uint32_t)netns_fd,
                                              .attach_type = BPF_SK_LOOKUP } };
 
@@ -132,4 +137,14 @@ int sk_lookup_attach(int netns_fd, int listener_fd, struct in_addr resolver)
         return program_fd;
     attr.link_create.prog_fd = (uint32_t)program_fd;
     return bpf_call(BPF_LINK_CREATE, &attr);
+}
+
+int sk_lookup_check(void)
+{
+    cleanup_close int map_fd = map_create(), program_fd = -EBADF;
+
+    if (map_fd < 0)
+        return map_fd;
+    program_fd = program_load(map_fd, (struct in_addr){ 0 });
+    return program_fd < 0 ? program_fd : 0;
 }

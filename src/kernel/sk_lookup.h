@@ -11,3 +11,6 @@
  * listener is closed. Datagrams pass to these addresses and to the resolver, port 53; all others
  * are refused. Returns a descriptor that keeps the program attached, or -errno. */
 int sk_lookup_attach(int netns_fd, int listener_fd, struct in_addr resolver);
+
+/* Returns 0 if the kernel loads such a program for this process, or -errno. */
+int sk_lookup_check(void);

@@ -27,6 +27,7 @@
 #include "host/observe/event_internal.h"
 #include "kernel/fds.h"
 #include "kernel/netns_enter.h"
+#include "kernel/sk_lookup.h"
 #include "runtime/program.h"
 
 enum {
@@ -553,6 +554,7 @@ int net_open(struct host *host, const struct config *config, struct net **ret, s
     net->control_fd = net->pidfd = -EBADF;
     net->last_job = &net->jobs;
     net->home = netns_id();
+    net->bpf_result = sk_lookup_check();
     lock_init(&net->lock, LOCK_NET);
     cond_init(&net->changed);
     net->home_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -619,11 +621,15 @@ int net_check(struct net *net, struct err *err)
 {
     cleanup_free char *path = NULL;
 
-    (void)net;
-    if (program_find("holt-net", &path, err) == 0)
+    if (program_find("holt-net", &path, err) < 0) {
+        (void)err_set(err, ERR_UNSUPPORTED, "sandboxes cannot have a network: holt-net is missing");
+        return err_remedy(err, "install holt-net beside holt-init, or use --net none");
+    }
+    if (net->bpf_result == 0)
         return 0;
-    (void)err_set(err, ERR_UNSUPPORTED, "sandboxes cannot have a network: holt-net is missing");
-    return err_remedy(err, "install holt-net beside holt-init, or use --net none");
+    (void)err_set(err, ERR_UNSUPPORTED, "sandboxes cannot have a network: load a BPF program: %s",
+                  strerror(-net->bpf_result));
+    return err_remedy(err, "run holtd as root on a kernel with sk_lookup (5.9), or use --net none");
 }
 
 static int net_do(struct net *net, enum net_job_kind kind, struct net_job job, struct err *err)

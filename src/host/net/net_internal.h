@@ -61,6 +61,7 @@ struct net {
     struct host *host;
     int home_fd; /* the daemon's own network namespace */
     ino_t home;
+    int bpf_result; /* of sk_lookup_check */
     int wake_fd;
     struct thread thread;
 

@@ -29,6 +29,7 @@
 #include "host/process/record.h"
 #include "host/volume/unrecorded.h"
 #include "kernel/cgroup/cgroup.h"
+#include "kernel/sk_lookup.h"
 #include "kernel/sockets.h"
 #include "runtime/program.h"
 #include "store/disk.h"
@@ -334,6 +335,23 @@ static void check_bwrap(const struct config *config, struct finding *ret)
                     err.msg);
 }
 
+static void check_network(const struct config *config, struct finding *ret)
+{
+    cleanup_free char *path = NULL;
+    struct err ignored;
+    int r = sk_lookup_check();
+
+    (void)config;
+    if (program_find("holt-net", &path, &ignored) < 0)
+        finding_set(ret, VERDICT_WARN, "install holt-net beside holt-init",
+                    "holt-net is missing: sandboxes have no network");
+    else if (r < 0)
+        finding_set(ret, VERDICT_WARN, "run holtd as root on a kernel with sk_lookup (5.9)",
+                    "no BPF program can be loaded: sandboxes have no network");
+    else
+        finding_set(ret, VERDICT_OK, NULL, "holt-net and BPF");
+}
+
 static const struct {
     const char *name;
     void (*run)(const struct config *config, struct finding *ret);
@@ -351,6 +369,7 @@ static const struct {
     { "registry", check_registry, NULL },
     { "sandbox", check_sandbox, NULL },
     { "runtime bwrap", check_bwrap, NULL },
+    { "network", check_network, NULL },
 };
 
 static const char *const verdict_names[] = { "ok", "warn", "fail" };

@@ -175,10 +175,16 @@ static int ceilings_check(struct host *host, const char *owner, enum net_mode mo
 
 bool network_may_have(struct host *host, const char *owner, enum net_mode mode)
 {
+    char runtime[CEILING_NAME_SIZE];
+    struct ceilings ceilings;
     struct err ignored;
 
-    return ceilings_check(host, owner, mode, &ignored) == 0 &&
-           (mode == NET_NONE || path_check(host, host->default_runtime->name, &ignored) == 0);
+    host_get_ceilings(host, owner, &ceilings);
+    if (ceilings_check(host, owner, mode, &ignored) < 0 ||
+        ceilings_choose_runtime(&ceilings, owner, NULL, host->default_runtime->name, runtime,
+                                &ignored) < 0)
+        return false;
+    return mode == NET_NONE || path_check(host, runtime, &ignored) == 0;
 }
 
 bool network_has_host_rules(struct host *host)
