@@ -10,6 +10,8 @@ AT = {"sandboxId": "{sandbox}"}
 FILE = {**AT, "path": "/workspace/secret"}
 PROCESS = {"args": ["true"]}
 ID = {**AT, "processId": "{process}"}
+OWN = {"sandboxId": "own"}  # every owner has one of this name, and a stopped one
+RESTING = {"sandboxId": "own-stopped"}
 
 
 class Lists:
@@ -19,9 +21,33 @@ class Lists:
         self.requests, self.named, self.limit = requests or ({},), named, limit
 
 
+class Makes:
+    """Requests that name no object of another owner, and make one of the caller's."""
+
+    def __init__(self, *requests):
+        self.requests, self.named = requests, ()
+
+
+class Host:
+    """Requests about the whole host, which only its admins may make."""
+
+    def __init__(self, *requests):
+        self.requests, self.named = requests, ()
+
+
+def named(row):
+    """The requests of a row that name an object of another owner."""
+    return row if isinstance(row, list) else row.named
+
+
+def requests(row):
+    """All requests of a row."""
+    return row if isinstance(row, list) else (*row.requests, *row.named)
+
+
 # What names an object of another owner. The reply must be the same as for an object that does not exist.
 HOLT = {
-    "ConsoleService/CreateLogin": [],  # a code is its maker's
+    "ConsoleService/CreateLogin": Makes({}),
     "ConsoleService/ListSessions": Lists(),
     "ConsoleService/RevokeSession": [{"id": "{login}"}],
     "EventService/Watch": Lists({"since": 0, "noFollow": True}, named=[{"sandboxId": "{sandbox}", "since": 0, "noFollow": True}]),
@@ -29,7 +55,7 @@ HOLT = {
     "FileService/List": [{**AT, "path": "/workspace"}],
     "FileService/Read": [FILE],
     "FileService/Write": [{**AT, "path": "/workspace/new", "data": "eA=="}],
-    "FileService/MakeDir": [{**AT, "path": "/workspace/new"}],
+    "FileService/MakeDir": [{**AT, "path": "/workspace/new-dir"}],
     "FileService/Move": [{**FILE, "to": "/workspace/moved"}],
     "FileService/Remove": [FILE],
     "FileService/Watch": [{**AT, "path": "/workspace"}],
@@ -38,8 +64,8 @@ HOLT = {
     "HostService/Health": Lists(),
     "HostService/Capabilities": Lists(),
     "HostService/Metrics": Lists(),
-    "HostService/History": [],  # of the whole host, for its admins
-    "HostService/Doctor": [],  # the same
+    "HostService/History": Host({}, {"seconds": 60}),
+    "HostService/Doctor": Host({}),
     "HostService/Audit": Lists({}, {"verify": True}, named=[{"sandboxId": "{sandbox}"}]),
     "NetworkService/Get": [AT],
     "NetworkService/Set": [{**AT, "policy": {"mode": "none"}}, {**AT, "remove": ["a.test"]}],
@@ -65,12 +91,14 @@ HOLT = {
     "ProcessService/SendInput": [{**ID, "data": "eA=="}],
     "ProcessService/Signal": [{**ID, "signal": 10}],
     "ProcessService/Resize": [{**ID, "size": {"rows": 1, "columns": 1}}],
-    "SandboxService/Create": [{"template": "{template}"}, {"template": "{owner}/{template}"}, {"template": "{built_name}"},
+    "SandboxService/Create": [{"template": "{template}"}, {"template": "{owner}/{template}"}, {"template": "{built_template}"},
                               {"volumes": [{"volume": "{volume}", "path": "/v"}]},
                               {"volumes": [{"volume": "{volume_name}", "path": "/v"}]}],
     "SandboxService/Get": [AT],
     "SandboxService/List": Lists({}, {"labels": {"word": "kestrel"}}),
-    "SandboxService/Update": [{**AT, "labels": {"a": "b"}}, {**AT, "name": "changed"}, {**AT, "ttlMs": 3600000}],
+    "SandboxService/Update": [{**AT, "labels": {"a": "b"}}, {**AT, "name": "changed"}, {**AT, "ttlMs": 3600000},
+                              {**RESTING, "volumes": {"mounts": [{"volume": "{volume}", "path": "/v"}]}},
+                              {**RESTING, "volumes": {"mounts": [{"volume": "{volume_name}", "path": "/v"}]}}],
     "SandboxService/Pause": [AT],
     "SandboxService/Resume": [AT, {**AT, "process": PROCESS}],
     "SandboxService/Stop": [AT],
@@ -91,13 +119,14 @@ HOLT = {
     "SnapshotService/List": [AT],
     "SnapshotService/Update": [{**AT, "snapshot": "{snapshot}", "note": "seen"}],
     "SnapshotService/Remove": [{**AT, "snapshot": "{snapshot}"}],
-    "SnapshotService/Diff": [{**AT, "from": "{snapshot}"}, {**AT, "from": "template"}],
-    "TemplateService/Import": [{"name": "new", "path": "/no/such/path"}],
+    "SnapshotService/Diff": [{**AT, "from": "{snapshot}"}, {**AT, "from": "template"},
+                             {**OWN, "toSandboxId": "{sandbox}"}, {**AT, "toSandboxId": "own"}],
+    "TemplateService/Import": Host({"name": "new", "path": "/no/such/path"}),
     "TemplateService/List": Lists({}, {"all": True}),
-    "TemplateService/Remove": [{"name": "{template}"}, {"name": "{built_name}"}],
+    "TemplateService/Remove": [{"name": "{template}"}, {"name": "{built_template}"}],
     "TemplateService/Share": [{"name": "{template}", "public": True}, {"name": "{owner}/{template}", "owners": ["bob"]}],
     "TemplateService/Commit": [{**AT, "name": "new"}],
-    "TokenService/Create": [{"portsOf": "{sandbox}"}],
+    "TokenService/Create": [{"portsOf": "{sandbox}"}, {"owner": "{owner}"}],
     "TokenService/List": Lists(),
     "TokenService/Remove": [{"id": "{token}"}],
     "ToolService/Execute": [{**AT, "tool": "bash", "params": {"command": "true"}},
@@ -105,17 +134,18 @@ HOLT = {
     "ToolService/ExecuteStream": [{**AT, "tool": "bash", "params": {"command": "true"}}],
     "ToolService/List": Lists(),
     "ToolService/ReadOutput": [{**AT, "handle": "{handle}"}],
-    "VolumeService/Create": Lists(named=[]),
+    "VolumeService/Create": Makes({"name": "made"}),
     "VolumeService/List": Lists(),
     "VolumeService/Remove": [{"volume": "{volume}"}, {"volume": "{volume_name}"}],
     "VolumeService/Share": [{"volume": "{volume}", "public": True}, {"volume": "{owner}/{volume_name}", "owners": ["bob"]}],
-    "VolumeService/Adopt": [{"volume": "{volume}"}],
+    "VolumeService/Adopt": [{"volume": "{volume}"}, {"volume": "{volume}", "template": "{template}"}],
 }
 
 S = "/sandboxes/{e2b}"
 CONTENT = "/volumecontent/{e2b_volume}"
+VOLUME_TOKEN = {"Authorization": "Bearer {volume_token}"}  # of a volume of the caller
 
-# (path, body) of each route of the control API; None: no body.
+# (path, body, headers) of each route of the control API; None: no body.
 E2B = {
     "GET /health": Lists(("/health", None)),
     "POST /sandboxes": [("/sandboxes", {"templateID": word}) for word in ("{template}", "{built}", "{built_name}", "{saved}")],
@@ -132,33 +162,34 @@ E2B = {
     "DELETE /sandboxes/{}": [(S, None)],
     "GET /v2/sandboxes": Lists(("/v2/sandboxes", None), ("/v2/sandboxes?metadata=word%3Dkestrel", None)),
     "GET /sandboxes": Lists(("/sandboxes", None)),
-    "GET /sandboxes/metrics": Lists(named=[("/sandboxes/metrics?sandbox_ids={e2b}", None)]),
+    "GET /sandboxes/metrics": Lists(("/sandboxes/metrics?sandbox_ids=sb0123456789abcdef", None),
+                                    named=[("/sandboxes/metrics?sandbox_ids={e2b}", None)]),
     "GET /sandboxes/{}/metrics": [(S + "/metrics", None)],
     "GET /sandboxes/{}/logs": [(S + "/logs", None)],
     "GET /v2/sandboxes/{}/logs": [("/v2" + S + "/logs", None)],
     "POST /sandboxes/{}/fork": [(S + "/fork", {"count": 1})],
-    "POST /sandboxes/{}/snapshots": [(S + "/snapshots", {"name": "new"})],
+    "POST /sandboxes/{}/snapshots": [(S + "/snapshots", {"name": "new-saved"})],
     "GET /snapshots": Lists(("/snapshots", None), named=[("/snapshots?sandboxID={e2b}", None), ("/snapshots?name={saved}", None)]),
     "DELETE /templates/*": [("/templates/holt/{saved}", None)],
     "GET /teams": Lists(("/teams", None)),
-    "POST /secrets": Lists(),
+    "POST /secrets": Makes(("/secrets", {"name": "made", "value": "v"})),
     "GET /secrets": Lists(("/secrets", None)),
     "GET /secrets/{}": [("/secrets/{secret}", None), ("/secrets/{secret_name}", None)],
     "POST /secrets/{}": [("/secrets/{secret}", {"value": "w"}), ("/secrets/{secret_name}", {"value": "w"})],
     "DELETE /secrets/{}": [("/secrets/{secret}", None), ("/secrets/{secret_name}", None)],
-    "POST /volumes": Lists(),
+    "POST /volumes": Makes(("/volumes", {"name": "made-content"})),
     "GET /volumes": Lists(("/volumes", None)),
     "GET /volumes/{}": [("/volumes/{e2b_volume}", None), ("/volumes/{volume_name}", None)],
     "DELETE /volumes/{}": [("/volumes/{e2b_volume}", None), ("/volumes/{volume_name}", None)],
-    "GET /volumecontent/{}/path": [(CONTENT + "/path?path=/file", None)],
-    "PATCH /volumecontent/{}/path": [(CONTENT + "/path?path=/file", {"mode": 0})],
-    "DELETE /volumecontent/{}/path": [(CONTENT + "/path?path=/file", None)],
-    "GET /volumecontent/{}/dir": [(CONTENT + "/dir?path=/", None)],
-    "POST /volumecontent/{}/dir": [(CONTENT + "/dir?path=/new", None)],
-    "GET /volumecontent/{}/file": [(CONTENT + "/file?path=/file", None)],
-    "PUT /volumecontent/{}/file": [(CONTENT + "/file?path=/new", {})],
-    "POST /v3/templates": Lists(),
-    "POST /v2/templates": Lists(),
+    "GET /volumecontent/{}/path": [(CONTENT + "/path?path=/file", None, VOLUME_TOKEN)],
+    "PATCH /volumecontent/{}/path": [(CONTENT + "/path?path=/file", {"mode": 384}, VOLUME_TOKEN)],
+    "DELETE /volumecontent/{}/path": [(CONTENT + "/path?path=/file", None, VOLUME_TOKEN)],
+    "GET /volumecontent/{}/dir": [(CONTENT + "/dir?path=/", None, VOLUME_TOKEN)],
+    "POST /volumecontent/{}/dir": [(CONTENT + "/dir?path=/new", None, VOLUME_TOKEN)],
+    "GET /volumecontent/{}/file": [(CONTENT + "/file?path=/file", None, VOLUME_TOKEN)],
+    "PUT /volumecontent/{}/file": [(CONTENT + "/file?path=/new-file", {}, VOLUME_TOKEN)],
+    "POST /v3/templates": Makes(("/v3/templates", {"name": "made-3"})),
+    "POST /v2/templates": Makes(("/v2/templates", {"alias": "made-2"})),
     "POST /v2/templates/{}/builds/{}": [("/v2/templates/{built}/builds/{build}", {"fromTemplate": "host", "steps": []})],
     "GET /templates/{}/builds/{}/status": [("/templates/{built}/builds/{build}/status", None)],
     "POST /templates/tags": [("/templates/tags", {"target": "{built_name}:default", "tags": ["x"]}),
@@ -169,7 +200,7 @@ E2B = {
     "GET /templates": Lists(("/templates", None)),
     "GET /v2/templates": Lists(("/v2/templates", None)),
     "GET /templates/{}": [("/templates/{built}", None), ("/templates/{built_name}", None), ("/templates/{template}", None)],
-    "PATCH /v2/templates/{}": [("/v2/templates/{built}", {"public": True}), ("/v2/templates/{template}", {"public": True})],
+    "PATCH /v2/templates/{}": [("/v2/templates/{built}", {"public": True}), ("/v2/templates/{built_name}", {"public": True})],
     "PATCH /templates/{}": [("/templates/{built}", {"public": True}), ("/templates/{built_name}", {"public": True})],
     "DELETE /templates/{}": [("/templates/" + word, None) for word in ("{built}", "{built_name}", "{template}", "{saved}")],
     "GET /templates/{}/files/{}": [("/templates/{built}/files/" + "ab" * 32, None), ("/templates/{built_name}/files/" + "ab" * 32, None)],
@@ -190,6 +221,55 @@ ENVD = {
         filesystem.Filesystem/GetWatcherEvents filesystem.Filesystem/RemoveWatcher process.Process/List process.Process/Connect
         process.Process/Start process.Process/Update process.Process/StreamInput process.Process/SendInput
         process.Process/SendSignal process.Process/CloseStdin""")},
+}
+
+# What a caller is told of an object of another owner, other than not_found (404).
+CODES = {
+    "EventService/Watch": "ok",  # also of sandboxes that were destroyed: there are no events
+    "HostService/Audit": "ok",  # the same
+    "TokenService/Create": lambda request: "permission_denied" if "owner" in request else "not_found",  # whether the owner exists or not
+    "GET /sandboxes/metrics": 200,  # leaves out what does not exist
+    "GET /snapshots": 200,  # the same
+    **{route: 401 for route in E2B if "/volumecontent/" in route},  # asks for the secret of the volume, before it looks
+    "PUT /templates/{}/files/{}/{}": 403,  # a pre-signed URL, whose signature is not valid
+}
+
+# What the owner itself is told, other than ok (2xx), by a request that finds its object: a code, or a part of the message.
+CONTROL = {
+    "NetworkService/Set": {"ok", "the sandbox has no rule 'a.test'"},
+    "NetworkService/Learn": {"permission_denied"},  # the host of the test has net.mode = none
+    "SandboxService/Resume": {"ok", "failed_precondition"},  # the first row has resumed it
+    "TemplateService/Remove": {"failed_precondition"},  # in use by sandboxes of other rows
+    "VolumeService/Remove": {"failed_precondition"},  # the same
+    "POST /v2/templates/{}/builds/{}": {400},  # the build was started already
+    "PUT /templates/{}/files/{}/{}": {403},  # as for others: the signature is not valid
+    **{tool: {} for tool in ("run_code", "git_push", "git_clone", "git_pull")},  # fail inside of the sandbox, which has no remote
+}
+
+
+def code_of(method, request):
+    code = CODES.get(method, "not_found")
+    return code(request) if callable(code) else code
+
+
+# Fields of requests that name an object, beside those that end with Id.
+OBJECT_FIELDS = {"portsOf", "template", "volume", "snapshot", "handle", "owner", "id"}
+NO_OBJECTS = {
+    "FileService/Push": {"owner"},  # of a file, inside
+    "ToolService/Execute": {"toolCallId", "snapshot"},  # the caller's own word, and whether to take one
+    "ToolService/ExecuteStream": {"toolCallId", "snapshot"},
+}
+
+# Plain files and the console: what names an object of another owner (matrix_frontends.py makes the calls).
+QUERY = "/holt.v1/file?sandbox={sandbox}&path=/workspace/"
+PLAIN = {"GET": [QUERY + "secret", QUERY], "HEAD": [QUERY + "secret"], "PUT": [QUERY + "new", QUERY + "secret"]}
+CONSOLE = {
+    "POST /console/login": {"token": "{token}"},  # the rest of the rows names the caller itself
+    "POST /console/login/look": {"token": "{token}"},
+    "GET /console/session": None,
+    "POST /console/ticket": {"sandbox": "{sandbox}", "path": "/workspace/secret"},
+    "GET /console/download/": None,  # a ticket that another session got
+    "POST /console/logout": {},
 }
 
 PAGES = {"/metrics", "/healthz"}
@@ -216,10 +296,10 @@ TOOLS = {
     "process_list": {},
     "process_wait": {"process_id": "{process}", "timeout_ms": 1},
     "process_kill": {"process_id": "{process}"},
-    "snapshot": {"name": "new"},
+    "snapshot": {"name": "new-point"},
     "rollback": {"snapshot": "{snapshot}"},
     "list_snapshots": {},
-    "diff": {"from": "template"},
+    "diff": {"from": "{snapshot}"},
     "fork": {},
     "expose_port": {"port": 8000},
     "network_status": {},
@@ -227,6 +307,9 @@ TOOLS = {
     "list_sandboxes": {},
     "create_sandbox": {"template": "{template}"},
 }
+# What a read-only token may use.
+READING_TOOLS = {"read_file", "list_dir", "grep", "glob", "git_status", "git_diff", "git_log", "git_show", "process_logs", "process_list",
+                 "process_wait", "list_snapshots", "diff", "network_status", "read_output", "list_sandboxes"}
 MCP_METHODS = {"server/discover", "subscriptions/listen", "tasks/get", "tasks/update", "tasks/cancel"}
 WITHOUT_SANDBOX = {"list_sandboxes", "create_sandbox"}
 
@@ -238,6 +321,18 @@ def source_routes(*folders):
         for path in sorted((SOURCE / "e2b" / folder).glob("*.c")):
             found.update(map(" ".join, re.findall(r'\{ "([A-Z]+)", "(/[^"]*)",', path.read_text())))
     return found
+
+
+def source_console_routes():
+    """"VERB /path" of every route of the console."""
+    names = dict(re.findall(r'#define (\w+) ("/[^"]+")', (SOURCE / "console/console_internal.h").read_text()))
+    return {f"{verb} {names.get(path, path)[1:-1]}" for verb, path in
+            re.findall(r'\{ MHD_HTTP_METHOD_(\w+), ("[^"]+"|\w+), ', (SOURCE / "console/frontend.c").read_text())}
+
+
+def source_plain_verbs():
+    """The verbs of /holt.v1/file."""
+    return set(re.findall(r"MHD_HTTP_METHOD_(\w+)", (SOURCE / "api/plain/frontend.c").read_text()))
 
 
 def source_envd_methods():

@@ -3,7 +3,8 @@ import base64, hashlib, http.client, json, os, pathlib, re, secrets, socket, str
 
 import contract
 
-METHODS = {method.name: method for method in contract.load()[0]}
+LOADED = contract.load()
+METHODS, MESSAGES = {method.name: method for method in LOADED[0]}, LOADED[1]
 SOURCE = pathlib.Path(__file__).resolve().parent / "../../../src"
 PORT = int(os.environ["port"])
 ACCEPT = "application/json, text/event-stream"
@@ -111,13 +112,21 @@ class Client:
         return outcome.messages if METHODS[method].is_stream else outcome.messages[0]
 
     def e2b(self, verb, path, body=None, headers=None):
-        """Status and body, parsed where it is JSON."""
-        given = {"X-API-KEY": self.token, **(headers or {})}
+        """Status and body, parsed where it is JSON. A header that is None is not sent."""
+        given = {name: value for name, value in {"X-API-KEY": self.token, **(headers or {})}.items() if value is not None}
         if body is not None:
             given["Content-Type"] = "application/json"
         status, got, data = self.send(verb, path, None if body is None else json.dumps(body), given)
         is_json = (got.get("Content-Type") or "").startswith("application/json")
         return Outcome(status, [json.loads(data) if is_json and data else data.decode("latin-1")])
+
+    def login(self):
+        """A session of the console: its id, its key, and the headers of a browser that has it."""
+        status, got, data = self.send("POST", "/console/login", json.dumps({"token": self.token}), {"Content-Type": "application/json"})
+        equal(200, status, data)
+        session = json.loads(data)
+        cookie = got["Set-Cookie"].partition(";")[0]
+        return {**session, "headers": {"Cookie": cookie, "X-Holt-Session": session["key"]}}
 
     def mcp(self, method, path="/mcp", session=None, **params):
         """Status and the last message, in the revision without sessions; with one, in the last that has them."""
@@ -173,6 +182,16 @@ def sandbox_make(client, name, **fields):
     return client.must("SandboxService/Create", name=name, labels={"word": WORD}, **fields)["sandbox"]["id"]
 
 
+def own_objects(client):
+    """What every owner has under the same names, for requests that name an object of the caller beside one of another owner."""
+    client.must("SandboxService/Create", name="own")
+    client.must("SandboxService/Stop", sandboxId=client.must("SandboxService/Create", name="own-stopped")["sandbox"]["id"])
+    client.login()
+    volume = client.e2b("POST", "/volumes", {"name": "own-content"})
+    equal(201, volume.status, volume.messages)
+    return {"volume_token": volume.messages[0]["token"]}
+
+
 def holt_objects(client):
     """Sandboxes in every state, and what there can be in one."""
     volume = client.must("VolumeService/Create", name=WORD + "-volume")["volume"]
@@ -189,8 +208,7 @@ def holt_objects(client):
     made["snapshot"] = client.must("SnapshotService/Create", **at, name=WORD + "-mark")["snapshot"]["name"]
     made["template"] = client.must("TemplateService/Commit", **at, name=WORD + "-template")["template"]["name"]
     made["token"] = client.must("TokenService/Create", label=WORD + "-token")["token"]["id"]
-    made["login"] = json.loads(client.send("POST", "/console/login", json.dumps({"token": client.token}),
-                                           {"Content-Type": "application/json"})[2])["id"]
+    made["login"] = client.login()["id"]
     cut = client.must("ToolService/Execute", **at, tool="bash", params={"command": f"seq 20000; echo {WORD}"},
                       maxOutputTokens=200)
     made["handle"] = cut["truncated"]["handle"]
@@ -211,11 +229,16 @@ def e2b_objects(client):
     names = {"made": built["templateID"], "build": built["buildID"]}
     ask(202, "POST", "/v2/templates/{made}/builds/{build}".format(**names), {"fromTemplate": "host", "steps": []})
     until(lambda: ask(200, "GET", "/templates/{made}/builds/{build}/status".format(**names))["status"] == "ready")
+    template, = (each["name"] for each in client.must("TemplateService/List", all=True)["templates"]
+                 if each.get("owner") == f"template {WORD}-built")
+    volume = ask(201, "POST", "/volumes", {"name": WORD + "-content"})
+    equal(201, client.e2b("PUT", f"/volumecontent/{volume['volumeID']}/file?path=/file", {},
+                          {"Authorization": "Bearer " + volume["token"]}).status)
     return {"e2b": sandbox["sandboxID"], "access": sandbox["envdAccessToken"], "built": names["made"],
-            "build": names["build"], "built_name": WORD + "-built",
+            "build": names["build"], "built_template": template, "built_name": WORD + "-built",
             "secret": ask(201, "POST", "/secrets", {"name": WORD + "-secret", "value": "v"})["secretID"],
             "secret_name": WORD + "-secret",
-            "e2b_volume": ask(201, "POST", "/volumes", {"name": WORD + "-content"})["volumeID"],
+            "e2b_volume": volume["volumeID"], "volume_secret": volume["token"],
             "saved": ask(201, "POST", f"/sandboxes/{sandbox['sandboxID']}/snapshots", {"name": WORD + "-saved"})["snapshotID"]}
 
 
@@ -234,9 +257,14 @@ def unlike(value):
         return value[:4] + "".join("abcdefghij"[int(c, 16) % 10] for c in hashlib.sha256(value.encode()).hexdigest())[:len(value) - 4]
     if ":" in value and value.startswith("sb-"):
         return unlike(value.partition(":")[0]) + ":" + value.partition(":")[2]
+    if value.startswith("build-"):
+        return "build-" + unlike(value[6:])
+    if re.fullmatch(r"s[0-9a-f]{7}", value):  # a session of the console
+        return "s" + unlike(value[1:] + "0")[:7]
     if value == "alice":
         return "erwin"
-    return value.replace(WORD, "osprey!"[:len(WORD)].replace("!", "s"))
+    assert WORD in value, value
+    return value.replace(WORD, "ospreys")
 
 
 # --- the state of an owner ------------------------------------------------------------------------
