@@ -183,6 +183,8 @@ await claim("a_service_and_a_forward_have_addresses", async () => {
   }
   over.abort();
   await eventually(async () => (await holt.port.list({})).ports.length === 1);
+  const preview = await holt.port.preview({ sandboxId, port: 8000 });
+  assert.match(preview.url, /^http:\/\/8000-sb[0-9a-f]+\.localhost:\d+\//);
 });
 
 await claim("shells_remember", async () => {
@@ -302,6 +304,11 @@ await claim("networks_have_policies", async () => {
   assert.deepEqual((await holt.network.log({ sandboxId })).connections, []);
   const { allowed, rule } = await holt.network.test({ sandboxId, target: "https://a.test" });
   assert.ok(!allowed && rule.includes("mode none"), rule);
+  assert.equal((await holt.network.getTemplate({ template: "host" })).network.mode, "any");
+  const { network: narrow } = await holt.network.setTemplate({ template: "host", policy: { allow: ["a.test"] } });
+  assert.deepEqual(narrow.layers.map((each) => [each.source, each.mode, each.allow]), [["template", "allow", ["a.test"]]]);
+  assert.equal((await holt.network.setTemplate({ template: "host" })).network.mode, "any");
+  await refused(Code.PermissionDenied, all(holt.network.learn({ sandboxId }))); // net.mode of this daemon is none
 });
 
 await claim("owners_have_ceilings", async () => {

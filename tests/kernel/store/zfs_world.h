@@ -18,6 +18,7 @@
 #include "store/backend/backend.h"
 #include "store/command.h"
 #include "store/store_internal.h"
+#include "store/template/mount_points.h"
 #include "store/volume/volume.h"
 
 enum {
@@ -324,6 +325,8 @@ static void check_list(struct volume *volume, const char *wanted)
 
 static void world_open_state(void)
 {
+    struct err err = { 0 };
+
     store = (struct store){
         .dir_fd = open(world.state, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
         .image_fd = -EBADF,
@@ -334,11 +337,13 @@ static void world_open_state(void)
     CHECK(store.dir_fd >= 0 && mkdirat(store.dir_fd, "templates", 0700) == 0);
     store.templates_fd = openat(store.dir_fd, "templates", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     CHECK(store.templates_fd >= 0);
+    CHECK_OK(mount_points_open(store.dir_fd, &store.points_fd, &err), err);
     make_template(TEMPLATE);
 }
 
 static void world_stop(void)
 {
+    (void)fd_close(store.points_fd);
     (void)fd_close(store.templates_fd);
     (void)fd_close(store.dir_fd);
     DO("bash", "tests/system/zfs.sh", "stop", world.dir, world.pool);
