@@ -71,6 +71,16 @@ await claim("the_overview_shows_the_host", async () => {
   }
 });
 
+await claim("on_a_phone_nothing_covers_the_cards", async () => {
+  const size = page.viewportSize();
+  await page.setViewportSize({ width: 390, height: 844 });
+  const end = (box) => box.y + box.height;
+  const boxes = await Promise.all([".cards", ".card", ".plots", ".sandboxes"].map((each) => page.locator(each).last().boundingBox()));
+  const [cards, lastCard, plots, sandboxes] = boxes;
+  assert.ok(end(lastCard) <= end(cards) && end(cards) <= plots.y && end(plots) <= sandboxes.y, JSON.stringify(boxes));
+  await page.setViewportSize(size);
+});
+
 await claim("sandboxes_of_others_appear_and_change_without_a_reload", async () => {
   await daemon.holt("create", "--name", "delta");
   await row("delta").getByText("active").waitFor();
