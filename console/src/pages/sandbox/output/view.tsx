@@ -1,5 +1,5 @@
 // A window on the lines: only the rows that are visible exist.
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useFill } from "../fill";
 import type { Lines } from "./lines";
 import { Row } from "./row";
@@ -25,7 +25,8 @@ export function View({ lines, version, label, query, current, isFollowing, onFol
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(400);
   const pinned = useRef(false); // the next scroll event is our own
-  const { first, end } = lines;
+  // As of this version: scrolling to lines that came since would draw, and so scroll, in every frame.
+  const { first, end } = useMemo(() => ({ first: lines.first, end: lines.end }), [lines, version]);
   useFill(box, LEAST_HEIGHT);
 
   useLayoutEffect(() => {
@@ -42,7 +43,7 @@ export function View({ lines, version, label, query, current, isFollowing, onFol
     if (Math.abs(element.scrollTop - bottom) < 1) return;
     pinned.current = true;
     element.scrollTop = bottom;
-  }, [version, isFollowing, end, height]);
+  }, [version, isFollowing, height]);
 
   useLayoutEffect(() => {
     if (current < 0) return;
