@@ -28,6 +28,7 @@ enum {
     HOPS_MAX = 2,
     ZONES_MAX = 32,
     ZONE_SERVERS_MAX = 4,
+    NAME_SERVER_TRIES_MAX = 4, /* for one question */
 };
 
 /* A descriptor in the epoll loop. */
@@ -392,14 +393,27 @@ void relay_pump(struct connection *connection);
 /* --- resolver.c --- */
 
 void resolver_ready(struct watch *watch, uint32_t events);
-void resolver_tcp_ready(struct connection *connection);
 
 /* Reads queries again, when the sandbox may send more. */
 void resolver_resume(struct guest *guest);
+
+/* --- resolver_tcp.c --- */
+
+void resolver_tcp_ready(struct connection *connection);
+
+/* --- resolver_query.c --- */
+
 void resolver_granted(struct egress *egress, uint64_t ticket, bool is_ok);
 void resolver_tick(struct egress *egress);
 void resolver_forget_guest(struct guest *guest);
 void resolver_forget_connection(struct connection *connection);
+
+/* --- name_server.c --- */
+
+/* Asks the next name server for a name, from a socket of its own, so that port and id cannot be
+ * guessed. Returns the socket, on which the reply comes, or -ENOENT when no server is left. */
+int name_server_ask(const struct egress *egress, const struct dns_query *question, unsigned *tries,
+                    uint16_t *ret_id);
 
 /* --- upstream.c --- */
 
@@ -420,18 +434,19 @@ void upstream_ready(struct connection *connection);
 /* Ends the connection if it would go another way now. */
 void upstream_review(struct connection *connection);
 
+/* Frees what the connection has of its route. */
+void upstream_forget(struct connection *connection);
+
+/* --- upstream_name.c --- */
+
 /* Replaces a proxy; NULL: none. Returns whether it is another one. The caller reviews the
  * connections afterwards. */
 bool upstream_set(struct egress *egress, struct upstream **slot, const struct net_proxy *proxy);
 
-/* Frees what the connection has of its route. */
-void upstream_forget(struct connection *connection);
+/* Returns whether the addresses of a proxy are known, possibly none; else they are asked for. */
+bool upstream_is_known(struct upstream *upstream);
 void upstreams_tick(struct egress *egress);
 void upstreams_free_dead(struct egress *egress);
-
-/* Returns the name servers for a name: those of the longest zone that it is in, or the host's. */
-const struct sockaddr_storage *resolver_servers(const struct egress *egress, const char *name,
-                                                size_t *ret_count);
 
 /* --- control.c --- */
 
