@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -25,7 +24,6 @@
 #include "host/net/net_internal.h"
 #include "host/net/upstream.h"
 #include "host/observe/event_internal.h"
-#include "kernel/fds.h"
 #include "kernel/netns_enter.h"
 #include "kernel/sk_lookup.h"
 #include "runtime/program.h"
@@ -40,272 +38,6 @@ enum {
     ANSWER_LOOK_MS = 1000,
     EARLIER_MS = 3000, /* in which the holt-net of an earlier daemon ends */
 };
-
-/* --- guests --- */
-
-static void guest_free(struct net_guest *guest)
-{
-    if (!guest)
-        return;
-    (void)fd_close(guest->link_fd);
-    net_routes_done(&guest->routes);
-    net_policy_done(&guest->policy);
-    free(guest->owner);
-    free(guest->recorded);
-    free(guest);
-}
-
-/* Only the thread changes the list, so it reads it without the lock. */
-static struct net_guest *guest_find(const struct net *net, const struct machine *machine)
-{
-    struct net_guest *guest = net->guests;
-
-    while (guest && guest->machine != machine)
-        guest = guest->next;
-    return guest;
-}
-
-static struct net_guest *guest_of_number(const struct net *net, uint64_t number)
-{
-    struct net_guest *guest = net->guests;
-
-    while (guest && guest->number != number)
-        guest = guest->next;
-    return guest;
-}
-
-static void guest_unlink(struct net *net, struct net_guest *guest)
-{
-    lock_scope(&net->lock);
-
-    for (struct net_guest **slot = &net->guests; *slot; slot = &(*slot)->next) {
-        if (*slot != guest)
-            continue;
-        *slot = guest->next;
-        return;
-    }
-}
-
-static struct net_guest *guest_new(struct net *net, const struct net_job *job)
-{
-    struct net_guest *guest = xcalloc(1, sizeof(*guest));
-
-    guest->machine = job->machine;
-    guest->number = ++net->last_number;
-    guest->owner = xstrdup(job->user.owner);
-    guest->recorded = xstrdup(job->user.recorded);
-    guest->link_fd = -EBADF;
-    (void)snprintf(guest->id, sizeof(guest->id), "%s", job->user.id);
-    net_policy_copy(job->policy, &guest->policy);
-    lock_take(&net->lock);
-    guest->next = net->guests;
-    net->guests = guest;
-    lock_release(&net->lock);
-    return guest;
-}
-
-/* Prepares the namespace and gives holt-net its sockets. */
-static int guest_attach(struct net *net, struct net_guest *guest, struct err *err)
-{
-    cleanup_with(net_sockets_done) struct net_sockets sockets = { -EBADF, -EBADF };
-    int fds[CONTROL_FDS];
-    int r = net_namespace_prepare(net, guest, &sockets, err);
-
-    if (r < 0)
-        return r;
-    fds[0] = sockets.listener_fd;
-    fds[1] = sockets.resolver_fd;
-    r = net_helper_send(net,
-                        json_pack("{s:s, s:I, s:s, s:s, s:o}", "do", "add", "machine",
-                                  (json_int_t)guest->number, "id", guest->id, "owner", guest->owner,
-                                  "policy", net_policy_to_json(&guest->policy)),
-                        fds, CONTROL_FDS);
-    guest->is_attached = r == 0;
-    return r < 0 ? err_sys(err, r, "send to holt-net") : 0;
-}
-
-static void guest_detach(struct net *net, struct net_guest *guest, bool has_namespace)
-{
-    guest->link_fd = fd_close(guest->link_fd);
-    if (has_namespace)
-        net_namespace_clear(net, guest);
-    if (guest->is_attached)
-        (void)net_helper_send(
-            net, json_pack("{s:s, s:I}", "do", "remove", "machine", (json_int_t)guest->number),
-            NULL, 0);
-    guest_unlink(net, guest);
-    guest_free(guest);
-}
-
-/* --- jobs --- */
-
-static void job_finish(struct net *net, struct net_job *job, int result)
-{
-    lock_scope(&net->lock);
-
-    job->result = result;
-    job->is_done = true;
-    cond_broadcast(&net->changed);
-}
-
-/* Keeps the job until holt-net has answered. */
-static void job_await(struct net *net, struct net_job *job, uint64_t number)
-{
-    struct net_job **slot = &net->waiting;
-
-    if (!*slot)
-        net->heard_ms = clock_ms();
-    while (*slot)
-        slot = &(*slot)->next;
-    job->number = number;
-    job->next = NULL;
-    *slot = job;
-}
-
-static void start_run(struct net *net, struct net_job *job)
-{
-    struct net_guest *guest;
-    int r = net_helper_start(net, job->err);
-
-    if (r < 0) {
-        job_finish(net, job, r);
-        return;
-    }
-    guest = guest_new(net, job);
-    r = guest_attach(net, guest, job->err);
-    if (r < 0) {
-        guest_detach(net, guest, true);
-        job_finish(net, job, r);
-        return;
-    }
-    job_await(net, job, guest->number);
-}
-
-/* Makes holt-net use the policy of the guest. A guest that could not be attached when holt-net was
- * started again gets another try, and the caller its error. Returns whether an answer will come;
- * otherwise *ret_result is the end of the job. */
-static bool policy_send(struct net *net, struct net_guest *guest, struct err *err, int *ret_result)
-{
-    int r;
-
-    if (net->control_fd >= 0 && !guest->is_attached) {
-        *ret_result = guest_attach(net, guest, err);
-        return *ret_result == 0;
-    }
-    r = net_helper_send(net,
-                        json_pack("{s:s, s:I, s:o}", "do", "set", "machine",
-                                  (json_int_t)guest->number, "policy",
-                                  net_policy_to_json(&guest->policy)),
-                        NULL, 0);
-    *ret_result = 0; /* also if it has died: the next one gets the new policy */
-    return r == 0;
-}
-
-static void policy_set(struct net *net, struct net_guest *guest, struct net_job *job)
-{
-    int r;
-
-    net_policy_done(&guest->policy);
-    net_policy_copy(job->policy, &guest->policy);
-    if (policy_send(net, guest, job->err, &r))
-        job_await(net, job, guest->number);
-    else
-        job_finish(net, job, r);
-}
-
-static void set_run(struct net *net, struct net_job *job)
-{
-    struct net_guest *guest = guest_find(net, job->machine);
-
-    if (!guest) {
-        start_run(net, job);
-        return;
-    }
-    lock_take(&net->lock);
-    free(guest->recorded);
-    guest->recorded = xstrdup(job->user.recorded);
-    lock_release(&net->lock);
-    policy_set(net, guest, job);
-}
-
-static void renew_run(struct net *net, struct net_job *job)
-{
-    struct net_guest *guest = net->guests;
-
-    while (guest && strcmp(guest->id, job->user.id) != 0)
-        guest = guest->next;
-    if (guest)
-        policy_set(net, guest, job);
-    else
-        job_finish(net, job, 0);
-}
-
-static void stop_run(struct net *net, struct net_job *job)
-{
-    struct net_guest *guest = guest_find(net, job->machine);
-
-    bool is_run = guest && strcmp(guest->id, guest->machine->id) == 0;
-    /* The machine goes on and may get a network again, so its ports must be free. */
-    bool waits = guest && guest->is_attached && job->policy && net->control_fd >= 0;
-    uint64_t number = guest ? guest->number : 0;
-
-    if (is_run) /* no sandbox is left that could be asked for it */
-        net_forget(net, guest->id);
-    if (guest)
-        guest_detach(net, guest, job->policy != NULL);
-    if (waits)
-        job_await(net, job, number);
-    else
-        job_finish(net, job, 0);
-}
-
-static void jobs_run(struct net *net)
-{
-    for (;;) {
-        struct net_job *job;
-
-        lock_take(&net->lock);
-        job = net->jobs;
-        if (job)
-            net->jobs = job->next;
-        if (!net->jobs)
-            net->last_job = &net->jobs;
-        lock_release(&net->lock);
-        if (!job)
-            return;
-        if (job->kind == NET_JOB_START)
-            start_run(net, job);
-        else if (job->kind == NET_JOB_SET)
-            set_run(net, job);
-        else if (job->kind == NET_JOB_RENEW)
-            renew_run(net, job);
-        else
-            stop_run(net, job);
-    }
-}
-
-/* The policy is in force in holt-net; its routes follow. */
-static void job_answered(struct net *net, uint64_t number)
-{
-    struct net_job **slot = &net->waiting, *job;
-    struct net_guest *guest;
-    int r = 0;
-
-    while (*slot && (*slot)->number != number)
-        slot = &(*slot)->next;
-    job = *slot;
-    if (!job)
-        return;
-    *slot = job->next;
-    guest = guest_of_number(net, number);
-    if ((job->kind == NET_JOB_SET || job->kind == NET_JOB_RENEW) && guest) {
-        struct net_routes routes;
-
-        net_routes_fill(&guest->policy, &routes);
-        r = net_namespace_reroute(net, guest, &routes, job->err);
-    }
-    job_finish(net, job, r);
-}
 
 /* --- messages --- */
 
@@ -329,7 +61,7 @@ static void active_handle(struct net *net, const json_t *machines)
     size_t i;
 
     json_array_foreach(machines, i, each) {
-        struct net_guest *guest = guest_of_number(net, (uint64_t)json_integer_value(each));
+        struct net_guest *guest = net_guest_of_number(net, (uint64_t)json_integer_value(each));
 
         if (guest)
             atomic_store(&guest->machine->net_active_ms, clock_boot_ms());
@@ -340,12 +72,12 @@ static void message_handle(struct net *net, const json_t *message)
 {
     const char *what = json_string_value(json_object_get(message, "do"));
     uint64_t number = (uint64_t)json_integer_value(json_object_get(message, "machine"));
-    struct net_guest *guest = guest_of_number(net, number);
+    struct net_guest *guest = net_guest_of_number(net, number);
 
     if (!what)
         return;
     if (strcmp(what, "done") == 0) {
-        job_answered(net, number);
+        net_job_answered(net, number);
     } else if (strcmp(what, "grant") == 0 && guest) {
         grant_handle(net, guest, message, true);
     } else if (strcmp(what, "revoke") == 0 && guest) {
@@ -428,14 +160,9 @@ static void helper_restart(struct net *net)
         return;
     }
     for (struct net_guest *guest = net->guests; guest; guest = guest->next)
-        if (guest_attach(net, guest, &err) < 0)
+        if (net_guest_attach(net, guest, &err) < 0)
             log_error("sandbox '%s' has no network any more: %s", guest->id, err.msg);
-    while (net->waiting) {
-        struct net_job *job = net->waiting;
-
-        net->waiting = job->next;
-        job_finish(net, job, 0);
-    }
+    net_jobs_end(net);
 }
 
 /* --- the thread --- */
@@ -454,26 +181,6 @@ static bool net_is_stopping(struct net *net)
     lock_scope(&net->lock);
 
     return net->is_stopping;
-}
-
-/* No more can come: net_close has set is_stopping. */
-static void jobs_abandon(struct net *net)
-{
-    for (;;) {
-        struct net_job *job;
-
-        lock_take(&net->lock);
-        job = net->jobs ? net->jobs : net->waiting;
-        if (job && job == net->jobs)
-            net->jobs = job->next;
-        else if (job)
-            net->waiting = job->next;
-        lock_release(&net->lock);
-        if (!job)
-            return;
-        job_finish(net, job,
-                   err_refuse(job->err, CAUSE_SHUTTING_DOWN, "the daemon is shutting down"));
-    }
 }
 
 static void net_main(void *argument)
@@ -497,9 +204,9 @@ static void net_main(void *argument)
         if (net->control_fd < 0 && (net->guests || net->waiting) && clock_ms() >= net->restart_ms)
             helper_restart(net);
         net_helper_refresh(net); /* first: a job may wait for what has changed */
-        jobs_run(net);
+        net_jobs_run(net);
     }
-    jobs_abandon(net);
+    net_jobs_abandon(net);
 }
 
 static void net_wake(struct net *net)
@@ -604,7 +311,7 @@ void net_close(struct net *net)
         struct net_guest *guest = net->guests;
 
         net->guests = guest->next;
-        guest_free(guest);
+        net_guest_free(guest);
     }
     net_logs_free(net);
     json_decref(net->upstream);
@@ -649,17 +356,11 @@ int net_start(struct net *net, struct machine *machine, const struct net_user *u
     return net_do(net, NET_JOB_START, job, err);
 }
 
-int net_adopt(struct net *net, struct machine *machine, const struct net_user *user,
-              const struct net_policy *policy, struct err *err)
-{
-    return net_start(net, machine, user, policy, err);
-}
-
 static bool net_has(struct net *net, const struct machine *machine)
 {
     lock_scope(&net->lock);
 
-    return guest_find(net, machine) != NULL;
+    return net_guest_find(net, machine) != NULL;
 }
 
 int net_set(struct net *net, struct machine *machine, const struct net_user *user,

@@ -92,6 +92,35 @@ struct net {
     uint64_t ports_until_ms; /* an earlier holt-net, of a daemon that was killed, may have ports */
 };
 
+/* --- guest.c --- */
+
+/* Only the thread changes the list, so it reads it without the lock; others take the lock. */
+struct net_guest *net_guest_find(const struct net *net, const struct machine *machine);
+struct net_guest *net_guest_of_number(const struct net *net, uint64_t number);
+struct net_guest *net_guest_new(struct net *net, const struct net_job *job);
+
+/* Prepares the namespace and gives holt-net its sockets. */
+int net_guest_attach(struct net *net, struct net_guest *guest, struct err *err);
+
+/* Ends the network of a machine, whose namespace is cleared if it is still there. */
+void net_guest_detach(struct net *net, struct net_guest *guest, bool has_namespace);
+void net_guest_free(struct net_guest *guest);
+
+/* --- job.c; called by the thread --- */
+
+/* Starts the jobs that callers have given. */
+void net_jobs_run(struct net *net);
+
+/* Goes on with the oldest job of a guest: its policy is in force in holt-net, its routes follow. */
+void net_job_answered(struct net *net, uint64_t number);
+
+/* Ends the jobs that wait for an answer of a holt-net that has ended. What they asked for is in
+ * force: no connection has survived. */
+void net_jobs_end(struct net *net);
+
+/* Refuses all jobs. No more can come: net_close has set is_stopping. */
+void net_jobs_abandon(struct net *net);
+
 /* --- namespace.c: what is done inside the network namespace of a machine --- */
 
 /* The sockets that holt-net gets. */

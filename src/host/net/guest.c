@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The machines that have a network. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/xalloc.h"
+#include "egress/control.h"
+#include "host/net/net_internal.h"
+
+void net_guest_free(struct net_guest *guest)
+{
+    if (!guest)
+        return;
+    (void)fd_close(guest->link_fd);
+    net_routes_done(&guest->routes);
+    net_policy_done(&guest->policy);
+    free(guest->owner);
+    free(guest->recorded);
+    free(guest);
+}
+
+struct net_guest *net_guest_find(const struct net *net, const struct machine *machine)
+{
+    struct net_guest *guest = net->guests;
+
+    while (guest && guest->machine != machine)
+        guest = guest->next;
+    return guest;
+}
+
+struct net_guest *net_guest_of_number(const struct net *net, uint64_t number)
+{
+    struct net_guest *guest = net->guests;
+
+    while (guest && guest->number != number)
+        guest = guest->next;
+    return guest;
+}
+
+static void guest_unlink(struct net *net, struct net_guest *guest)
+{
+    lock_scope(&net->lock);
+
+    for (struct net_guest **slot = &net->guests; *slot; slot = &(*slot)->next) {
+        if (*slot != guest)
+            continue;
+        *slot = guest->next;
+        return;
+    }
+}
+
+struct net_guest *net_guest_new(struct net *net, const struct net_job *job)
+{
+    struct net_guest *guest = xcalloc(1, sizeof(*guest));
+
+    guest->machine = job->machine;
+    guest->number = ++net->last_number;
+    guest->owner = xstrdup(job->user.owner);
+    guest->recorded = xstrdup(job->user.recorded);
+    guest->link_fd = -EBADF;
+    (void)snprintf(guest->id, sizeof(guest->id), "%s", job->user.id);
+    net_policy_copy(job->policy, &guest->policy);
+    lock_take(&net->lock);
+    guest->next = net->guests;
+    net->guests = guest;
+    lock_release(&net->lock);
+    return guest;
+}
+
+int net_guest_attach(struct net *net, struct net_guest *guest, struct err *err)
+{
+    cleanup_with(net_sockets_done) struct net_sockets sockets = { -EBADF, -EBADF };
+    int fds[CONTROL_FDS];
+    int r = net_namespace_prepare(net, guest, &sockets, err);
+
+    if (r < 0)
+        return r;
+    fds[0] = sockets.listener_fd;
+    fds[1] = sockets.resolver_fd;
+    r = net_helper_send(net,
+                        json_pack("{s:s, s:I, s:s, s:s, s:o}", "do", "add", "machine",
+                                  (json_int_t)guest->number, "id", guest->id, "owner", guest->owner,
+                                  "policy", net_policy_to_json(&guest->policy)),
+                        fds, CONTROL_FDS);
+    guest->is_attached = r == 0;
+    return r < 0 ? err_sys(err, r, "send to holt-net") : 0;
+}
+
+void net_guest_detach(struct net *net, struct net_guest *guest, bool has_namespace)
+{
+    guest->link_fd = fd_close(guest->link_fd);
+    if (has_namespace)
+        net_namespace_clear(net, guest);
+    if (guest->is_attached)
+        (void)net_helper_send(
+            net, json_pack("{s:s, s:I}", "do", "remove", "machine", (json_int_t)guest->number),
+            NULL, 0);
+    guest_unlink(net, guest);
+    net_guest_free(guest);
+}
