@@ -16,6 +16,7 @@
 #include "host/core/host.h"
 #include "host/core/owned_template.h"
 #include "host/core/reactor.h"
+#include "host/net/host_layer.h"
 #include "host/process/process.h"
 #include "host/process/record.h"
 #include "host/sandbox/network.h"

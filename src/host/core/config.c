@@ -15,8 +15,8 @@
 #include "base/text/parse.h"
 #include "base/xalloc.h"
 #include "host/core/config_file.h"
+#include "host/net/host_layer.h"
 #include "host/net/upstream.h"
-#include "host/sandbox/network.h"
 
 #define DEFAULT_PATH "/etc/holt/holt.conf"
 #define OWNER_PREFIX "owner."

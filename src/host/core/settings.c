@@ -12,6 +12,7 @@
 #include "host/core/limits.h"
 #include "host/core/uids.h"
 #include "host/machine/pool.h"
+#include "host/net/host_layer.h"
 #include "host/observe/storage_monitor.h"
 #include "host/owner/owner_internal.h"
 #include "host/sandbox/expiry.h"

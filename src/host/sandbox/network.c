@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/sandbox/network.h"
 
-#include <errno.h>
 #include <ifaddrs.h>
 #include <sched.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,111 +10,14 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "base/log.h"
-#include "base/xalloc.h"
-#include "host/core/config.h"
 #include "host/core/host_internal.h"
-#include "host/machine/machine_internal.h"
+#include "host/net/host_layer.h"
 #include "host/net/net.h"
-#include "host/net/upstream.h"
-#include "host/observe/event_internal.h"
 #include "host/owner/owner_internal.h"
-#include "host/registry/registry.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "host/sandbox/template_network.h"
 #include "net/policy.h"
 #include "runtime/runtime.h"
-
-/* A word of capitals is the method of the rule that the next word has. */
-static bool is_method(const char *word)
-{
-    return word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")] == '\0';
-}
-
-int network_config_rules(const char *text, struct net_layer *layer, bool is_deny, struct err *err)
-{
-    cleanup_with(net_layer_done) struct net_layer checked = { 0 };
-    cleanup_free char *copy = xstrdup(text);
-    char *rest = NULL;
-    int r = 0;
-
-    if (!layer)
-        layer = &checked;
-    for (char *word = strtok_r(copy, " \t", &rest); r == 0 && word;
-         word = strtok_r(NULL, " \t", &rest)) {
-        cleanup_free char *rule = NULL;
-
-        if (is_method(word)) {
-            const char *target = strtok_r(NULL, " \t", &rest);
-
-            if (!target)
-                return err_set(err, ERR_INVALID, "no URL follows the method '%.40s'", word);
-            rule = xasprintf("%s %s", word, target);
-        }
-        r = is_deny ? net_layer_deny(layer, rule ? rule : word, err)
-                    : net_layer_allow(layer, rule ? rule : word, err);
-    }
-    return r;
-}
-
-int network_config_check(const struct config *config, struct err *err)
-{
-    cleanup_json json_t *upstream = NULL;
-    cleanup_with(net_layer_done) struct net_layer layer = { 0 };
-
-    if (network_config_rules(config->net_allow, &layer, false, err) < 0)
-        return err_wrap(err, "net.allow");
-    if (network_config_rules(config->net_deny, &layer, true, err) < 0)
-        return err_wrap(err, "net.deny");
-    return net_upstream_read(config, &upstream, err);
-}
-
-void network_configure(struct host *host, const struct config *config)
-{
-    struct net_layer *layer = xcalloc(1, sizeof(*layer)), *old;
-    struct err err = { 0 };
-    int r = 0;
-
-    layer->source = NET_FROM_CONFIG;
-    if (strcmp(config->net_mode, net_mode_name(NET_ANY)) == 0)
-        layer->mode = NET_ANY;
-    else
-        r = net_mode_parse(config->net_mode, &layer->mode, &err);
-    if (r == 0)
-        r = network_config_rules(config->net_allow, layer, false, &err);
-    if (r == 0)
-        r = network_config_rules(config->net_deny, layer, true, &err);
-    if (r < 0) { /* all of it was checked before; a part of the rules could allow too much */
-        log_error("network: sandboxes have no network: %s", err.msg);
-        layer->mode = NET_NONE;
-    }
-    lock_take(&host->lock);
-    old = host->net_config;
-    host->net_config = layer;
-    host->has_net_default = strcmp(config->net_default, "open") == 0;
-    lock_release(&host->lock);
-    if (old)
-        net_layer_done(old);
-    free(old);
-    if (host->net && net_configure(host->net, config, &err) < 0)
-        log_error("network: the proxy and the zones stay as they were: %s", err.msg);
-}
-
-void network_free(struct host *host)
-{
-    if (host->net_config)
-        net_layer_done(host->net_config);
-    free(host->net_config);
-    host->net_config = NULL;
-}
-
-/* Copies the layer of holt.conf. */
-static void config_layer(struct host *host, struct net_layer *ret)
-{
-    lock_scope(&host->lock);
-
-    net_layer_copy(host->net_config, ret);
-}
 
 /* Returns whether the owner has a ceiling, and its mode. */
 static bool owner_mode(struct host *host, const char *owner, enum net_mode *ret)
@@ -158,7 +59,7 @@ static int ceilings_check(struct host *host, const char *owner, enum net_mode mo
     cleanup_with(net_layer_done) struct net_layer config = { 0 };
     enum net_mode ceiling = NET_ANY;
 
-    config_layer(host, &config);
+    network_host_layer(host, &config);
     if (mode_exceeds(mode, config.mode)) {
         (void)err_set(err, ERR_DENIED, "network mode %s is above net.mode = %s of this host",
                       net_mode_name(mode), net_mode_name(config.mode));
@@ -185,14 +86,6 @@ bool network_may_have(struct host *host, const char *owner, enum net_mode mode)
                                 &ignored) < 0)
         return false;
     return mode == NET_NONE || path_check(host, runtime, &ignored) == 0;
-}
-
-bool network_has_host_rules(struct host *host)
-{
-    cleanup_with(net_layer_done) struct net_layer config = { 0 };
-
-    config_layer(host, &config);
-    return config.mode == NET_ALLOW;
 }
 
 /* Writes the layers that are recorded: that of the template and the sandbox's own; each may be
@@ -272,7 +165,7 @@ int network_record(struct host *host, const struct network_holder *holder,
     return layers_record(host, holder, has_template ? &template : NULL, layer, ret_recorded, err);
 }
 
-static int recorded_read(const char *recorded, struct net_policy *ret, struct err *err)
+int network_recorded_read(const char *recorded, struct net_policy *ret, struct err *err)
 {
     cleanup_json json_t *json = NULL;
     int r;
@@ -290,11 +183,11 @@ int network_policy(struct host *host, const char *owner, const char *recorded,
     enum net_mode ceiling = NET_ANY;
     bool is_given = false;
     struct net_layer layer;
-    int r = recorded_read(recorded, &own, err);
+    int r = network_recorded_read(recorded, &own, err);
 
     if (r < 0)
         return r;
-    config_layer(host, &layer);
+    network_host_layer(host, &layer);
     r = net_policy_add(&policy, &layer, err);
     if (r == 0 && owner_mode(host, owner, &ceiling)) {
         /* The ceiling "allow" asks for rules, and has none of its own. */
@@ -349,44 +242,8 @@ const char *network_mode_name(struct host *host, const char *owner, const char *
     return net_mode_name(net_policy_mode(&policy));
 }
 
-bool network_is_own_address(const struct net_address *address)
-{
-    struct ifaddrs *list = NULL;
-    bool is_own = false;
-
-    if (getifaddrs(&list) < 0)
-        return true; /* fails closed */
-    for (const struct ifaddrs *each = list; each && !is_own; each = each->ifa_next) {
-        struct net_address own = { .family = AF_UNSPEC };
-
-        if (each->ifa_addr)
-            own = net_address_of(each->ifa_addr);
-        is_own = own.family != AF_UNSPEC && net_address_equal(&own, address);
-    }
-    freeifaddrs(list);
-    return is_own;
-}
-
-/* Returns the layers that hold now. */
-static char *sandbox_effective(struct sandbox *sandbox)
-{
-    const char *text;
-    lock_scope(&sandbox->lock);
-
-    text = sandbox->learning ? sandbox->learning : sandbox->info.network;
-    return text ? xstrdup(text) : NULL;
-}
-
-static char *sandbox_recorded(struct sandbox *sandbox)
-{
-    lock_scope(&sandbox->lock);
-
-    return sandbox->info.network ? xstrdup(sandbox->info.network) : NULL;
-}
-
-/* Takes a layer out of those that are recorded; false if there is none. */
-static bool recorded_take(struct net_policy *recorded, enum net_source source,
-                          struct net_layer *ret)
+bool network_recorded_take(struct net_policy *recorded, enum net_source source,
+                           struct net_layer *ret)
 {
     for (size_t i = 0; i < recorded->count; i++) {
         if (recorded->layers[i].source != source)
@@ -404,250 +261,28 @@ int network_record_again(struct host *host, const struct network_holder *holder,
 {
     cleanup_with(net_layer_done) struct net_layer template = { 0 };
     cleanup_with(net_policy_done) struct net_policy old = { 0 };
-    int r = recorded_read(recorded, &old, err);
-    bool has_template = r == 0 && recorded_take(&old, NET_FROM_TEMPLATE, &template);
+    int r = network_recorded_read(recorded, &old, err);
+    bool has_template = r == 0 && network_recorded_take(&old, NET_FROM_TEMPLATE, &template);
 
     return r < 0 ? r
                  : layers_record(host, holder, has_template ? &template : NULL, layer, ret_recorded,
                                  err);
 }
 
-int sandbox_network_layer(struct sandbox *sandbox, struct net_layer *ret, struct err *err)
+bool network_is_own_address(const struct net_address *address)
 {
-    cleanup_with(net_policy_done) struct net_policy own = { 0 };
-    cleanup_free char *recorded = sandbox_recorded(sandbox);
-    int r = recorded_read(recorded, &own, err);
+    struct ifaddrs *list = NULL;
+    bool is_own = false;
 
-    if (r < 0)
-        return r;
-    *ret = (struct net_layer){ .source = NET_FROM_SANDBOX, .mode = NET_NONE };
-    (void)recorded_take(&own, NET_FROM_SANDBOX, ret);
-    return 0;
-}
+    if (getifaddrs(&list) < 0)
+        return true; /* fails closed */
+    for (const struct ifaddrs *each = list; each && !is_own; each = each->ifa_next) {
+        struct net_address own = { .family = AF_UNSPEC };
 
-int sandbox_network_policy(struct sandbox *sandbox, struct net_policy *ret, struct err *err)
-{
-    cleanup_free char *recorded = sandbox_effective(sandbox);
-
-    return network_policy(sandbox->host, sandbox->info.owner, recorded, ret, err);
-}
-
-/* Records a layer (NULL: none) that was checked. */
-static int network_replace(struct sandbox *sandbox, char **recorded, struct err *err)
-{
-    static const char none[] = "{\"layers\":[]}";
-    char *old;
-    int r = registry_put_network(sandbox->host->registry, sandbox->info.id,
-                                 *recorded ? *recorded : none, err);
-
-    if (r < 0)
-        return r;
-    lock_take(&sandbox->lock);
-    old = sandbox->info.network;
-    sandbox->info.network = TAKE_PTR(*recorded);
-    lock_release(&sandbox->lock);
-    free(old);
-    return 0;
-}
-
-static void user_renew(struct host *host, const struct net_user *user)
-{
-    cleanup_with(net_policy_done) struct net_policy policy = { 0 };
-    struct err err = { 0 };
-    int r = network_policy(host, user->owner, user->recorded, &policy, &err);
-
-    if (r == 0)
-        r = net_renew(host->net, user->id, &policy, &err);
-    if (r < 0)
-        log_warn("sandbox '%s' keeps its network policy: %s", user->id, err.msg);
-}
-
-/* Starts the network of a machine. A change of holt.conf or of a ceiling that did not find it yet
- * is made good. */
-static int network_start(struct host *host, struct machine *machine, const struct net_user *user,
-                         struct err *err)
-{
-    cleanup_with(net_policy_done) struct net_policy policy = { 0 };
-    unsigned changes = atomic_load(&host->net_changes);
-    int r = network_policy(host, user->owner, user->recorded, &policy, err);
-
-    if (r == 0)
-        r = net_start(host->net, machine, user, &policy, err);
-    if (r == 0 && atomic_load(&host->net_changes) != changes)
-        user_renew(host, user);
-    return r;
-}
-
-int sandbox_network_start(struct sandbox *sandbox, struct machine *machine, struct err *err)
-{
-    cleanup_free char *recorded = sandbox_effective(sandbox);
-    const struct net_user user = { sandbox->info.id, sandbox->info.owner, recorded };
-
-    return recorded ? network_start(sandbox->host, machine, &user, err) : 0;
-}
-
-int machine_network_start(struct machine *machine, const char *owner, const char *recorded,
-                          struct err *err)
-{
-    const struct net_user user = { machine->id, owner, recorded };
-
-    return recorded ? network_start(machine->host, machine, &user, err) : 0;
-}
-
-/* Gives a running machine the policy that is recorded. The caller runs an operation. */
-static int network_renew(struct sandbox *sandbox, struct err *err)
-{
-    cleanup_with(net_policy_done) struct net_policy policy = { 0 };
-    cleanup_free char *recorded = sandbox_effective(sandbox);
-    const struct net_user user = { sandbox->info.id, sandbox->info.owner,
-                                   recorded ? recorded : "" };
-    int r;
-
-    if (!sandbox->machine)
-        return 0;
-    r = network_policy(sandbox->host, user.owner, recorded, &policy, err);
-    return r < 0 ? r : net_set(sandbox->host->net, sandbox->machine, &user, &policy, err);
-}
-
-size_t sandbox_network_log(struct sandbox *sandbox, uint64_t after, uint64_t wait_ms,
-                           struct net_log_line *ret, size_t max)
-{
-    return net_log(sandbox->host->net, sandbox->info.id, after, wait_ms, ret, max);
-}
-
-/* Gives a sandbox its network that has none yet: its policy had amounted to none. */
-static void sandbox_apply(struct sandbox *sandbox)
-{
-    cleanup_free char *recorded = sandbox_effective(sandbox);
-    enum sandbox_state state;
-    struct err err = { 0 };
-    int r;
-
-    if (!recorded || sandbox_begin(sandbox, OPERATION_UPDATE, &state, &err) != 0)
-        return; /* its next start uses the new policy, and so does one that is under way */
-    r = network_renew(sandbox, &err);
-    sandbox_finish(sandbox, state);
-    if (r < 0)
-        log_warn("sandbox '%s' keeps its network policy: %s", sandbox->info.id, err.msg);
-}
-
-void network_apply(struct host *host)
-{
-    struct sandbox **list;
-    size_t count;
-
-    atomic_fetch_add(&host->net_changes, 1);
-    net_each_user(host->net, user_renew);
-    list = host_list_sandboxes(host, &caller_root, &count);
-    for (size_t i = 0; i < count; i++) {
-        sandbox_apply(list[i]);
-        sandbox_unref(list[i]);
+        if (each->ifa_addr)
+            own = net_address_of(each->ifa_addr);
+        is_own = own.family != AF_UNSPEC && net_address_equal(&own, address);
     }
-    free(list);
-}
-
-/* Records and applies a layer during an operation. */
-static int network_write(struct sandbox *sandbox, const struct net_layer *layer, struct err *err)
-{
-    const struct sandbox_info *info = &sandbox->info;
-    const struct network_holder holder = { info->owner, info->runtime, info->template };
-    cleanup_free char *old = sandbox_recorded(sandbox), *recorded = NULL;
-    int r = network_record_again(sandbox->host, &holder, old, layer, &recorded, err);
-
-    if (r == 0)
-        r = network_replace(sandbox, &recorded, err);
-    if (r == 0)
-        r = network_renew(sandbox, err);
-    if (r == 0)
-        sandbox_event(sandbox, EVENT_SANDBOX_UPDATED,
-                      json_pack("{s:s, s:s}", "name", sandbox->info.name, "network",
-                                net_mode_name(layer->mode)));
-    return r;
-}
-
-int sandbox_network_learn(struct sandbox *sandbox, struct err *err)
-{
-    const struct sandbox_info *info = &sandbox->info;
-    const struct network_holder holder = { info->owner, info->runtime, info->template };
-    cleanup_with(net_layer_done) struct net_layer layer = { 0 };
-    cleanup_free char *recorded = NULL, *learning = NULL;
-    enum sandbox_state state = SANDBOX_STOPPED;
-    bool is_first;
-    int r = sandbox_begin(sandbox, OPERATION_UPDATE, &state, err);
-
-    if (r != 0)
-        return r;
-    recorded = sandbox_recorded(sandbox);
-    r = sandbox_network_layer(sandbox, &layer, err);
-    layer.mode = NET_OPEN;
-    layer.inspects = true;
-    if (r == 0)
-        r = network_record_again(sandbox->host, &holder, recorded, &layer, &learning, err);
-    lock_take(&sandbox->lock);
-    is_first = !sandbox->learning;
-    if (r == 0 && is_first)
-        sandbox->learning = TAKE_PTR(learning);
-    lock_release(&sandbox->lock);
-    if (r == 0 && !is_first)
-        r = err_set(err, ERR_BUSY, "the network of sandbox '%s' is already being learned",
-                    info->id);
-    else if (r == 0)
-        r = network_renew(sandbox, err);
-    sandbox_finish(sandbox, state);
-    if (r < 0 && is_first)
-        sandbox_network_learn_end(sandbox);
-    return r;
-}
-
-void sandbox_network_learn_end(struct sandbox *sandbox)
-{
-    cleanup_free char *learning = NULL;
-    enum sandbox_state state = SANDBOX_STOPPED;
-    struct err err = { 0 };
-    int r;
-
-    lock_take(&sandbox->lock);
-    learning = TAKE_PTR(sandbox->learning);
-    lock_release(&sandbox->lock);
-    r = learning ? sandbox_begin(sandbox, OPERATION_UPDATE, &state, &err) : -ECANCELED;
-    if (r == 0) {
-        r = network_renew(sandbox, &err);
-        sandbox_finish(sandbox, state);
-    }
-    if (learning && r != 0) { /* another operation runs, or the sandbox ends */
-        cleanup_free char *recorded = sandbox_recorded(sandbox);
-
-        user_renew(sandbox->host,
-                   &(struct net_user){ sandbox->info.id, sandbox->info.owner, recorded });
-    }
-}
-
-int sandbox_network_set(struct sandbox *sandbox, const struct net_layer *layer, struct err *err)
-{
-    enum sandbox_state state = SANDBOX_STOPPED;
-    int r = sandbox_begin(sandbox, OPERATION_UPDATE, &state, err);
-
-    if (r != 0)
-        return r;
-    r = network_write(sandbox, layer, err);
-    sandbox_finish(sandbox, state);
-    return r;
-}
-
-int sandbox_network_change(struct sandbox *sandbox, network_change *change, const void *data,
-                           struct err *err)
-{
-    cleanup_with(net_layer_done) struct net_layer layer = { 0 };
-    enum sandbox_state state = SANDBOX_STOPPED;
-    int r = sandbox_begin(sandbox, OPERATION_UPDATE, &state, err);
-
-    if (r != 0)
-        return r;
-    r = sandbox_network_layer(sandbox, &layer, err);
-    if (r == 0)
-        r = change(data, &layer, err);
-    if (r == 0)
-        r = network_write(sandbox, &layer, err);
-    sandbox_finish(sandbox, state);
-    return r;
+    freeifaddrs(list);
+    return is_own;
 }

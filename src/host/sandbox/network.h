@@ -11,31 +11,13 @@
 #include "net/policy.h"
 
 struct caller;
-struct config;
 struct err;
 struct host;
 struct machine;
 struct sandbox;
 
-/* Adds the rules in a text of holt.conf, which are separated by blanks, to a layer (NULL: only
- * checks them). A word of capitals is the method of the rule behind it. Fails with ERR_INVALID, and
- * with ERR_EXHAUSTED beyond the limits of a layer. */
-int network_config_rules(const char *text, struct net_layer *layer, bool is_deny, struct err *err);
-
-/* Checks that both lists of holt.conf fit in one layer. */
-int network_config_check(const struct config *config, struct err *err);
-
-/* Takes the policy of holt.conf over; mode none if it was not checked and has an error. */
-void network_configure(struct host *host, const struct config *config);
-
-/* Frees the policy of holt.conf. */
-void network_free(struct host *host);
-
 /* Returns whether the ceilings allow this mode, and this machine can give it. */
 bool network_may_have(struct host *host, const char *owner, enum net_mode mode);
-
-/* Returns whether holt.conf allows only what its own rules name. */
-bool network_has_host_rules(struct host *host);
 
 /* What a policy is for. */
 struct network_holder {
@@ -62,6 +44,13 @@ int network_record_again(struct host *host, const struct network_holder *holder,
 int network_policy(struct host *host, const char *owner, const char *recorded,
                    struct net_policy *ret, struct err *err);
 
+/* Reads the layers that are recorded (NULL: none). */
+int network_recorded_read(const char *recorded, struct net_policy *ret, struct err *err);
+
+/* Takes a layer out of those that are recorded; false if there is none. */
+bool network_recorded_take(struct net_policy *recorded, enum net_source source,
+                           struct net_layer *ret);
+
 /* Returns the mode of a new sandbox of this template (NULL: the default) that sets none. */
 enum net_mode network_default_mode(struct host *host, const struct caller *caller,
                                    const char *template);
@@ -71,6 +60,8 @@ const char *network_mode_name(struct host *host, const char *owner, const char *
 
 /* Returns whether this host has the address now. */
 bool network_is_own_address(const struct net_address *address);
+
+/* --- network_change.c --- */
 
 /* Returns the layer that a sandbox has recorded, in mode none if there is none. */
 int sandbox_network_layer(struct sandbox *sandbox, struct net_layer *ret, struct err *err);
