@@ -129,12 +129,9 @@ static void event_publish(struct host *host, enum event_type type, const struct 
                                            .sandbox = subject->sandbox,
                                            .name = subject->name,
                                            .fields = text };
-    struct event *event = event_new(&content);
 
     metrics_count_event(host->metrics, type);
-    event_ring_add(host->events, event);
-    owner_events_add(host->owner_events, event);
-    event_unref(event);
+    owner_events_publish(host->owner_events, host->events, &content);
 }
 
 static void audit_count_failure(struct host *host, const struct err *err)

@@ -93,10 +93,16 @@ static struct event_ring *ring_of(struct owner_events *events, const char *name)
     return owner->ring;
 }
 
-void owner_events_add(struct owner_events *events, struct event *event)
+void owner_events_publish(struct owner_events *events, struct event_ring *all,
+                          const struct event_content *content)
 {
+    struct event *event;
+
     lock_scope(&events->lock);
+    event = event_new(content); /* takes the time, so under the lock */
+    event_ring_add(all, event);
     event_ring_add(ring_of(events, *event->owner ? event->owner : OWNER_ROOT), event);
+    event_unref(event);
 }
 
 int owner_events_use(struct owner_events *events, const char *owner, const struct ring_use *use)

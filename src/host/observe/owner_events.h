@@ -1,7 +1,7 @@
 /* The latest events of each owner, in a ring for each (host/observe/event_ring.h). */
 #pragma once
 
-struct event;
+struct event_content;
 struct event_ring;
 struct owner_events;
 
@@ -13,8 +13,11 @@ struct owner_events *owner_events_new(void);
 /* Frees the rings; there must be no reader. Accepts NULL. */
 void owner_events_free(struct owner_events *events);
 
-/* Adds the event to the ring of its owner; one about the host to that of root. */
-void owner_events_add(struct owner_events *events, struct event *event);
+/* Makes an event that happens now, and adds it to the ring of all events and to that of its owner;
+ * one about the host to that of root. Both rings have events in the same order, which is that of
+ * their times. */
+void owner_events_publish(struct owner_events *events, struct event_ring *all,
+                          const struct event_content *content);
 
 /* Calls use with the ring of an owner, which stays while it has readers. Returns its result. */
 struct ring_use {

@@ -314,10 +314,8 @@ static int reader_open(struct event_ring *of, void *context)
 
 static void owner_add(struct owner_events *events, const char *owner, const char *sandbox)
 {
-    struct event *event = event_new(&(struct event_content){ .owner = owner, .sandbox = sandbox });
-
-    owner_events_add(events, event);
-    event_unref(event);
+    owner_events_publish(events, ring,
+                         &(struct event_content){ .owner = owner, .sandbox = sandbox });
 }
 
 static void take_of(struct event_reader *reader, const char *sandbox)
@@ -337,6 +335,7 @@ static void an_owner_has_only_its_own_events(void)
     struct event_reader *ann = NULL, *root = NULL;
     uint64_t lost;
 
+    start_anew();
     owner_add(events, "ann", "sb-1");
     owner_add(events, "bob", "sb-2");
     owner_add(events, NULL, "");
@@ -362,12 +361,64 @@ static void an_owner_has_only_its_own_events(void)
     owner_events_free(events);
 }
 
+static void *publish_many(void *argument)
+{
+    for (int i = 0; i < EACH; i++)
+        owner_add(argument, "ann", "sb-1");
+    return NULL;
+}
+
+/* Reads while others write, so that few events are lost. */
+static void *read_times(void *argument)
+{
+    struct event_reader *reader = argument;
+    uint64_t lost, last_ms = 0;
+    int r;
+
+    while ((r = event_reader_wait(reader, -1, 1000)) == 0 || r == -ETIMEDOUT) {
+        struct event *event = event_reader_take(reader, &lost);
+
+        if (!event)
+            continue;
+        CHECK(event->time_ms >= last_ms, "(%lu behind %lu)", (unsigned long)event->time_ms,
+              (unsigned long)last_ms);
+        last_ms = event->time_ms;
+        event_unref(event);
+    }
+    CHECK(r == -ESHUTDOWN && last_ms > 0);
+    event_reader_close(reader);
+    return NULL;
+}
+
+static void times_are_in_the_order_of_numbers(void)
+{
+    struct owner_events *events = owner_events_new();
+    struct event_reader *of_all, *of_owner = NULL;
+    pthread_t writers[WRITERS], readers[2];
+
+    start_anew();
+    of_all = open_reader((struct event_reader_spec){ .start = EVENT_BEHIND_SEQ });
+    CHECK(owner_events_use(events, "ann", &(struct ring_use){ reader_open, &of_owner }) == 0);
+    CHECK(pthread_create(&readers[0], NULL, read_times, of_all) == 0);
+    CHECK(pthread_create(&readers[1], NULL, read_times, of_owner) == 0);
+    for (int i = 0; i < WRITERS; i++)
+        CHECK(pthread_create(&writers[i], NULL, publish_many, events) == 0);
+    for (int i = 0; i < WRITERS; i++)
+        CHECK(pthread_join(writers[i], NULL) == 0);
+    event_ring_shut(ring);
+    owner_events_shut(events);
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_join(readers[i], NULL) == 0);
+    owner_events_free(events);
+}
+
 static void all(void)
 {
     CHECK(mkdtemp(dir));
     dir_fd = open(dir, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
     CHECK(dir_fd >= 0);
     RUN(an_owner_has_only_its_own_events);
+    RUN(times_are_in_the_order_of_numbers);
     RUN(a_reader_gets_what_it_asked_for);
     RUN(an_event_has_what_was_said);
     RUN(one_who_comes_late_is_told);
