@@ -85,6 +85,7 @@ struct holt_connection {
     uint64_t bytes_out;
     uint64_t bytes_in;
     uint64_t duration_ms;
+    bool is_special_address; /* not public, or of the host: only a rule for its range allows it */
 };
 
 struct holt_connection_list {

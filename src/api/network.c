@@ -217,6 +217,7 @@ static struct msg_network_connection connection_message(const struct net_log_lin
         .bytes_out = line->bytes_out,
         .bytes_in = line->bytes_in,
         .duration_ms = line->duration_ms,
+        .special_address = line->is_special,
     };
 }
 

@@ -46,6 +46,7 @@ static void flow_done(struct guest *guest, struct flow *flow)
 static void connection_report(struct connection *connection, const char *how)
 {
     struct guest *guest = connection->guest;
+    const char *ignored;
 
     report_line(guest, &(struct egress_line){
                            .protocol = protocol_names[connection->protocol],
@@ -55,6 +56,9 @@ static void connection_report(struct connection *connection, const char *how)
                            .address = &connection->destination,
                            .port = connection->port,
                            .is_allowed = connection->is_allowed,
+                           .is_special = connection->is_allowed &&
+                                         address_is_special(guest->egress, &connection->destination,
+                                                            &ignored),
                            .bytes_out = connection->up.total,
                            .bytes_in = connection->down.total,
                            .duration_ms = guest->egress->now_ms - connection->began_ms,

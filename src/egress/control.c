@@ -76,13 +76,13 @@ static void line_send(struct guest *guest, const struct egress_line *line)
     if (line->address)
         address_to_text(line->address, address);
     control_send(guest->egress,
-                 json_pack("{s:s, s:I, s:{s:s, s:o, s:s, s:i, s:b, s:o, s:s, s:I, s:I, s:I}}", "do",
-                           "log", "machine", (json_int_t)guest->number, "line", "protocol",
+                 json_pack("{s:s, s:I, s:{s:s, s:o, s:s, s:i, s:b, s:b, s:o, s:s, s:I, s:I, s:I}}",
+                           "do", "log", "machine", (json_int_t)guest->number, "line", "protocol",
                            line->protocol, "name", json_text(line->name), "address", address,
-                           "port", (int)line->port, "allowed", (int)line->is_allowed, "rule",
-                           json_text(line->rule), "end", line->end, "out",
-                           (json_int_t)line->bytes_out, "in", (json_int_t)line->bytes_in, "ms",
-                           (json_int_t)line->duration_ms));
+                           "port", (int)line->port, "allowed", (int)line->is_allowed, "special",
+                           (int)line->is_special, "rule", json_text(line->rule), "end", line->end,
+                           "out", (json_int_t)line->bytes_out, "in", (json_int_t)line->bytes_in,
+                           "ms", (json_int_t)line->duration_ms));
 }
 
 /* holtd reads the lines of all sandboxes in one thread, which also starts and stops them. */

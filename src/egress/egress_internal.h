@@ -332,6 +332,11 @@ bool policy_names_special(const struct net_policy *policy, const struct net_addr
 /* Returns whether the address is one of this host. The kernel is asked each time, so the answer is
  * never out of date. */
 bool address_is_own(const struct egress *egress, const struct net_address *address);
+
+/* Returns whether only a rule for its range allows the address, and why: it is not public, or one
+ * of this host. */
+bool address_is_special(const struct egress *egress, const struct net_address *address,
+                        const char **ret_reason);
 void address_to_socket(const struct net_address *address, uint16_t port,
                        struct sockaddr_storage *ret, socklen_t *ret_len);
 void address_to_text(const struct net_address *address, char ret[NET_PREFIX_TEXT_SIZE]);
@@ -460,6 +465,7 @@ struct egress_line {
     const struct net_address *address; /* NULL: none */
     uint16_t port;
     bool is_allowed;
+    bool is_special; /* only a rule for its range allows the address */
     uint64_t bytes_out, bytes_in, duration_ms;
 };
 void report_line(struct guest *guest, const struct egress_line *line);

@@ -283,3 +283,12 @@ bool address_is_own(const struct egress *egress, const struct net_address *addre
         memcpy(v6.s6_addr, address->bytes, sizeof(v6.s6_addr));
     return route_leads_here(egress->route_fd, &v6) != 0; /* also after an error: fails closed */
 }
+
+bool address_is_special(const struct egress *egress, const struct net_address *address,
+                        const char **ret_reason)
+{
+    if (net_address_class(address, ret_reason) != NET_PUBLIC)
+        return true;
+    *ret_reason = "address of this host";
+    return address_is_own(egress, address);
+}

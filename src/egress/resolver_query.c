@@ -106,12 +106,8 @@ static void query_fail(struct query *query, const char *text)
 static bool address_may_be_given(struct guest *guest, const struct net_address *address,
                                  const char **ret_reason)
 {
-    if (net_address_class(address, ret_reason) == NET_PUBLIC) {
-        if (!address_is_own(guest->egress, address))
-            return true;
-        *ret_reason = "address of this host";
-    }
-    return policy_names_special(&guest->policy, address);
+    return !address_is_special(guest->egress, address, ret_reason) ||
+           policy_names_special(&guest->policy, address);
 }
 
 /* Removes addresses that the sandbox must not get. Returns whether any was removed. */

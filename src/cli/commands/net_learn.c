@@ -43,35 +43,56 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), &run_process_table };
 
-static void rule_add(struct words *rules, const char *rule)
+/* Adds a line of the file, unless it is there. Takes the text. */
+static void line_add(struct words *lines, char *text)
 {
-    for (size_t i = 0; i < rules->count; i++) {
-        if (strcmp(rules->items[i], rule) == 0)
+    cleanup_free char *line = text;
+
+    for (size_t i = 0; i < lines->count; i++) {
+        if (strcmp(lines->items[i], line) == 0)
             return;
     }
-    words_add(rules, rule);
+    words_add(lines, line);
 }
 
-/* The narrowest rule that allows a connection. */
-static char *rule_of(const struct holt_connection *connection)
+/* Returns the narrowest rule for a host that allows a connection. */
+static char *rule_for(const char *host, const struct holt_connection *connection)
 {
     const bool is_tls = strcmp(connection->protocol, "tls") == 0;
     const bool is_http = strcmp(connection->protocol, "http") == 0;
     const char *scheme = is_tls ? "https://" : is_http ? "http://" : "tcp://";
+    const bool is_v6 = strchr(host, ':') != NULL;
+    cleanup_free char *bracketed = is_v6 ? xasprintf("[%s]", host) : xstrdup(host);
 
-    if (!*connection->name && strchr(connection->address, ':'))
-        return xasprintf("[%s]:%" PRIu32, connection->address, connection->port);
-    if (!*connection->name)
-        return xasprintf("%s:%" PRIu32, connection->address, connection->port);
+    if (!*connection->name) /* also TLS, which then is without a name */
+        return xasprintf("allow %s:%" PRIu32, bracketed, connection->port);
     if ((is_tls && connection->port == 443) || (is_http && connection->port == 80))
-        return xasprintf("%s%s", scheme, connection->name);
-    return xasprintf("%s%s:%" PRIu32, scheme, connection->name, connection->port);
+        return xasprintf("allow %s%s", scheme, bracketed);
+    return xasprintf("allow %s%s:%" PRIu32, scheme, bracketed, connection->port);
+}
+
+/* Adds the rules that allow a connection. A rule for a name never allows an address that is not
+ * public, so such an address that was reached gets a rule of its own. */
+static void connection_learn(struct words *lines, const struct holt_connection *connection)
+{
+    const char *address = connection->address;
+    bool has_name = *connection->name && strcmp(connection->name, address) != 0;
+
+    if (has_name)
+        line_add(lines, rule_for(connection->name, connection));
+    if (connection->is_special_address && connection->bytes_out + connection->bytes_in > 0) {
+        cleanup_free char *rule = rule_for(address, connection);
+
+        line_add(lines, xasprintf("# not a public address\n%s", rule));
+    } else if (!has_name) {
+        line_add(lines, rule_for(address, connection));
+    }
 }
 
 /* A thread with a connection of its own collects the rules while the command runs. */
 struct lesson {
     const char *sandbox;
-    struct words rules;
+    struct words lines; /* of a --net-file */
 
     struct lock lock; /* over everything below */
     struct cond changed;
@@ -91,11 +112,8 @@ static int connections_take(void *context, const struct holt_connection_list *li
     for (size_t i = 0; i < list->count; i++) {
         const struct holt_connection *connection = list->items[i];
 
-        if (connection->is_allowed && strcmp(connection->protocol, "dns") != 0) {
-            cleanup_free char *rule = rule_of(connection);
-
-            rule_add(&lesson->rules, rule);
-        }
+        if (connection->is_allowed && strcmp(connection->protocol, "dns") != 0)
+            connection_learn(&lesson->lines, connection);
     }
     lock_scope(&lesson->lock);
     lesson->is_open = true;
@@ -168,7 +186,7 @@ static int restoration_await(const char *sandbox)
 
 static void lesson_done(struct lesson *lesson)
 {
-    words_done(&lesson->rules);
+    words_done(&lesson->lines);
     cond_destroy(&lesson->changed);
     lock_destroy(&lesson->lock);
 }
@@ -179,18 +197,26 @@ static void file_close(FILE **file)
         (void)fclose(*file);
 }
 
-static int rules_write(const struct words *rules, const char *path)
+static int rules_write(const struct words *lines, const char *path)
 {
     cleanup_with(file_close) FILE *file = path ? fopen(path, "we") : stdout;
 
     if (!file)
         return report("net learn: cannot write '%s': %s", path, strerror(errno));
     (void)fprintf(file, "mode allow\n");
-    for (size_t i = 0; i < rules->count; i++)
-        (void)fprintf(file, "allow %s\n", rules->items[i]);
+    for (size_t i = 0; i < lines->count; i++)
+        (void)fprintf(file, "%s\n", lines->items[i]);
     if (fflush(file) != 0 || ferror(file))
         return report("net learn: cannot write the rules: %s", strerror(errno));
     return STATUS_OK;
+}
+
+static bool names_special(const struct words *lines)
+{
+    for (size_t i = 0; i < lines->count; i++)
+        if (lines->items[i][0] == '#')
+            return true;
+    return false;
 }
 
 static int learn(const char *sandbox, struct learn_options *options, char **args)
@@ -210,8 +236,10 @@ static int learn(const char *sandbox, struct learn_options *options, char **args
     if (lesson.has_failed)
         return lesson.error.code[0] ? report_holt_error(&lesson.error) : STATUS_HOLT;
     if (restoration_await(sandbox) != STATUS_OK ||
-        rules_write(&lesson.rules, options->file) != STATUS_OK)
+        rules_write(&lesson.lines, options->file) != STATUS_OK)
         return STATUS_HOLT;
+    if (names_special(&lesson.lines))
+        report_note("net learn: the rules name addresses that are not public");
     return status;
 }
 

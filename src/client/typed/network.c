@@ -138,7 +138,8 @@ static void connection_fill(void *result, struct holt_connection *connection,
                                             .end = message->end,
                                             .bytes_out = message->bytes_out,
                                             .bytes_in = message->bytes_in,
-                                            .duration_ms = message->duration_ms };
+                                            .duration_ms = message->duration_ms,
+                                            .is_special_address = message->special_address };
 }
 
 struct learner {

@@ -72,6 +72,7 @@ static void line_read(const char *text, struct net_log_line *ret)
     ret->bytes_out = number_of(line, "out");
     ret->bytes_in = number_of(line, "in");
     ret->duration_ms = number_of(line, "ms");
+    ret->is_special = json_is_true(json_object_get(line, "special"));
     json_decref(line);
 }
 

@@ -42,6 +42,7 @@ struct net_log_line {
     uint64_t bytes_out;
     uint64_t bytes_in;
     uint64_t duration_ms;
+    bool is_special; /* the address is not public, or one of the host */
 };
 
 /* What all sandboxes did since the daemon started. */
