@@ -117,17 +117,17 @@ def serve_dns():
     threading.Thread(target=loop, daemon=True).start()
 
 
-def listener(port):
+def listener(port, address):
     sock = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
     sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    sock.bind(("::", port))
+    sock.bind((address, port))
     sock.listen(1024)
     return sock
 
 
-def serve(port, handle):
-    sock = listener(port)
+def serve(port, handle, address="::"):
+    sock = listener(port, address)
 
     def one(client):
         try:
@@ -271,7 +271,7 @@ def main():
     serve(8080, handle_http)
     serve(443, handle_tls)
     serve(8443, handle_tls)
-    serve(22, handle_banner)
+    serve(22, handle_banner, "::ffff:" + ADDRESSES["ssh.test"][0])  # clients_test has an sshd at another one
     serve(7, handle_echo)
     serve(9, handle_sink)
     serve(853, handle_echo)
