@@ -35,6 +35,35 @@ export async function eventually(isTrue, what = String(isTrue)) {
   }
 }
 
+// Waits until a count has not changed for a while: what was under way has arrived.
+export async function settled(count, quietMs = 500) {
+  await eventually(async () => {
+    const before = count();
+    await sleep(quietMs);
+    return count() === before;
+  }, `${count} settles`);
+}
+
+// Counts how often what the selector finds is drawn. The changes of one drawing may come in several turns of the event
+// loop, so those within 60 ms are one.
+export async function countDrawings(page, selector) {
+  await page.evaluate((wanted) => {
+    globalThis.drawings = 0;
+    globalThis.drawingsSince = performance.now();
+    let last = -Infinity;
+    new MutationObserver(() => {
+      const now = performance.now();
+      if (now - last < 60) return;
+      last = now;
+      globalThis.drawings++;
+    }).observe(document.querySelector(wanted), { subtree: true, childList: true, characterData: true });
+  }, selector);
+}
+
+// The number since then, and the time in seconds.
+export const drawingsOf = (page) =>
+  page.evaluate(() => ({ drawings, seconds: (performance.now() - drawingsSince) / 1000 }));
+
 // A daemon with its own state. It can be killed and started again at the same address.
 class Daemon {
   constructor(name, flags) {
@@ -131,7 +160,7 @@ export function forgive(pattern) {
 
 // A browser profile of its own: cookies, storage, theme.
 export async function newContext(options = {}) {
-  browser ??= await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+  browser ??= await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"], timeout: patienceMs });
   const context = await browser.newContext({
     viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", locale: "en-GB", ...options,
   });
