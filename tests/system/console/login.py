@@ -294,9 +294,9 @@ def a_restart_keeps_sessions():
 
 def a_session_expires():
     """With --console-ttl 2s."""
-    browser = Browser()
-    assert browser.call("SandboxService/List").status == 200
     begin = time.monotonic()
+    while (browser := Browser()).call("SandboxService/List").status != 200:  # a busy machine may take longer than that
+        assert time.monotonic() - begin < 300
     while browser.call("SandboxService/List").status != 401:
         assert time.monotonic() - begin < 300
         time.sleep(0.1)

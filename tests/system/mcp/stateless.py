@@ -488,7 +488,7 @@ def full_screen_programs_end_or_say_that_they_are_silent():
     if "vi" not in present:
         return
     with concurrent.futures.ThreadPoolExecutor() as pool:  # vi reads its commands from the terminal or not at all
-        for result in pool.map(lambda name: use(name, "vi file", timeout_ms=11000), ["bash", "shell"]):
+        for result in pool.map(lambda name: use(name, "vi file", timeout_ms=15000), ["bash", "shell"]):
             text = text_of(result)
             assert result["_meta"]["holt/result"]["timedOut"] and re.search("; no output for [0-9]+ s: it may wait for input", text), text
             assert "\x1b" not in text and "limit of a call" not in text, text
