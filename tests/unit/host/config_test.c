@@ -7,6 +7,7 @@
 #include "check.h"
 #include "host/core/config.h"
 #include "host/core/settings.h"
+#include "host/net/host_layer.h"
 #include "host/sandbox/network.h"
 
 static char file_path[] = "/tmp/holt-config-test-XXXXXX";
