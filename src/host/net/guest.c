@@ -91,6 +91,7 @@ int net_guest_attach(struct net *net, struct net_guest *guest, struct err *err)
 
 void net_guest_detach(struct net *net, struct net_guest *guest, bool has_namespace)
 {
+    net_denials_write(net, guest);
     guest->link_fd = fd_close(guest->link_fd);
     if (has_namespace)
         net_namespace_clear(net, guest);

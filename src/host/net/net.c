@@ -68,6 +68,13 @@ static void active_handle(struct net *net, const json_t *machines)
     }
 }
 
+static void line_handle(struct net *net, struct net_guest *guest, const json_t *line)
+{
+    net_denials_note(net, guest, line);
+    lock_scope(&net->lock);
+    net_log_add(net, guest->id, line);
+}
+
 static void message_handle(struct net *net, const json_t *message)
 {
     const char *what = json_string_value(json_object_get(message, "do"));
@@ -83,8 +90,7 @@ static void message_handle(struct net *net, const json_t *message)
     } else if (strcmp(what, "revoke") == 0 && guest) {
         grant_handle(net, guest, message, false);
     } else if (strcmp(what, "log") == 0 && guest) {
-        lock_scope(&net->lock);
-        net_log_add(net, guest->id, json_object_get(message, "line"));
+        line_handle(net, guest, json_object_get(message, "line"));
     } else if (strcmp(what, "active") == 0) {
         active_handle(net, json_object_get(message, "machines"));
     } else if (strcmp(what, "limit") == 0 && guest) {
@@ -169,11 +175,18 @@ static void helper_restart(struct net *net)
 
 static int poll_timeout(const struct net *net)
 {
+    int timeout_ms = net->guests ? IDLE_MS : -1;
+
     if (net->control_fd < 0 && (net->guests || net->waiting))
-        return clock_left_ms(net->restart_ms);
-    if (net->waiting)
-        return ANSWER_LOOK_MS;
-    return net->guests ? IDLE_MS : -1;
+        timeout_ms = clock_left_ms(net->restart_ms);
+    else if (net->waiting)
+        timeout_ms = ANSWER_LOOK_MS;
+    if (net->denials_due_ms > 0) {
+        int due_ms = clock_left_ms(net->denials_due_ms);
+
+        timeout_ms = timeout_ms >= 0 && timeout_ms < due_ms ? timeout_ms : due_ms;
+    }
+    return timeout_ms;
 }
 
 static bool net_is_stopping(struct net *net)
@@ -203,6 +216,7 @@ static void net_main(void *argument)
             helper_lost(net);
         if (net->control_fd < 0 && (net->guests || net->waiting) && clock_ms() >= net->restart_ms)
             helper_restart(net);
+        net_denials_tick(net);
         net_helper_refresh(net); /* first: a job may wait for what has changed */
         net_jobs_run(net);
     }

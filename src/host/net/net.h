@@ -79,8 +79,8 @@ struct net_user {
     const char *recorded; /* what the policy was computed from, see network_policy */
 };
 
-/* Gives a machine the network of a policy, which is copied. The machine has no processes yet, or was
- * started by an earlier daemon process, and its namespace may have remains of a network. Does
+/* Gives a machine the network of a policy, which is copied. The machine has no processes yet, or
+ * was started by an earlier daemon process, and its namespace may have remains of a network. Does
  * nothing in mode none. After a failure the machine reaches nothing. */
 int net_start(struct net *net, struct machine *machine, const struct net_user *user,
               const struct net_policy *policy, struct err *err);

@@ -28,6 +28,24 @@ struct net_routes {
     size_t count;
 };
 
+enum { NET_DENIED_TARGETS_MAX = 5 }; /* in a line of the audit log, which then fits a page */
+
+struct net_denied_target {
+    char host[NET_LOG_NAME_MAX + 1]; /* name, else address */
+    char rule[NET_LOG_RULE_MAX + 1];
+    uint16_t port;
+    uint64_t count;
+};
+
+/* What was refused since the last line of the audit log. */
+struct net_denials {
+    uint64_t count; /* also of targets that are not in the list */
+    struct net_denied_target targets[NET_DENIED_TARGETS_MAX];
+    size_t target_count;
+    uint64_t due_ms;     /* when the next line is written */
+    uint64_t written_ms; /* 0: none yet */
+};
+
 /* A machine with a network. Used by the thread; the list is under the lock. */
 struct net_guest {
     struct net_guest *next;
@@ -38,6 +56,7 @@ struct net_guest {
     char *recorded;
     struct net_policy policy;
     struct net_routes routes;
+    struct net_denials denials;
     int link_fd;      /* keeps the BPF program attached */
     bool is_attached; /* holt-net was told of it */
 };
@@ -89,6 +108,7 @@ struct net {
     uint64_t hello_ms;
     uint64_t heard_ms; /* when it sent something, or was asked for an answer */
     uint64_t last_number;
+    uint64_t denials_due_ms; /* the earliest of the guests; 0: none */
     uint64_t ports_until_ms; /* an earlier holt-net, of a daemon that was killed, may have ports */
 };
 
@@ -149,6 +169,17 @@ void net_namespace_clear(struct net *net, const struct net_guest *guest);
 /* Adds or removes the routes of grants; addresses is an array of texts. Returns 0 or -errno. */
 int net_namespace_grant(struct net *net, const struct net_guest *guest, const json_t *addresses,
                         bool is_granted);
+
+/* --- denial.c; called by the thread --- */
+
+/* Counts a line of the log if it is a refusal. */
+void net_denials_note(struct net *net, struct net_guest *guest, const json_t *line);
+
+/* Adds a line to the audit log if something was refused since the last one. */
+void net_denials_write(struct net *net, struct net_guest *guest);
+
+/* Does that for all guests where it is due: at most once a minute for each. */
+void net_denials_tick(struct net *net);
 
 /* --- helper.c: the process holt-net --- */
 

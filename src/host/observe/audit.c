@@ -304,12 +304,12 @@ static int audit_flush(struct audit *audit, uint64_t write, struct err *err)
     return r < 0 ? err_sys(err, r, "flush " AUDIT_FILE) : 0;
 }
 
-int audit_add(struct audit *audit, const char *event, const char *sandbox, json_t *details,
-              struct err *err)
+/* Writes a line, whose number for flush_wait it returns. */
+static int audit_write(struct audit *audit, const char *event, const char *sandbox, json_t *details,
+                       uint64_t *ret_write, struct err *err)
 {
     cleanup_json json_t *taken = details;
     cleanup_json json_t *record = NULL;
-    uint64_t write = 0;
     int r = check_details(event, details, err);
 
     if (r < 0)
@@ -321,7 +321,24 @@ int audit_add(struct audit *audit, const char *event, const char *sandbox, json_
     else
         r = err_set(err, ERR_INVALID, "the name of event '%.64s' is not valid UTF-8", event);
     if (r == 0)
-        write = flush_count_write(&audit->flush);
+        *ret_write = flush_count_write(&audit->flush);
     lock_release(&audit->lock);
+    return r;
+}
+
+int audit_add(struct audit *audit, const char *event, const char *sandbox, json_t *details,
+              struct err *err)
+{
+    uint64_t write = 0;
+    int r = audit_write(audit, event, sandbox, details, &write, err);
+
     return r < 0 ? r : audit_flush(audit, write, err);
+}
+
+int audit_note(struct audit *audit, const char *event, const char *sandbox, json_t *details,
+               struct err *err)
+{
+    uint64_t ignored = 0;
+
+    return audit_write(audit, event, sandbox, details, &ignored, err);
 }

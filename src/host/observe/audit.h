@@ -28,6 +28,11 @@ void audit_close(struct audit *audit);
 int audit_add(struct audit *audit, const char *event, const char *sandbox, json_t *details,
               struct err *err);
 
+/* Does the same without waiting for the disk: the line is there with the next audit_add. For what
+ * was observed, where nobody waits for the proof. */
+int audit_note(struct audit *audit, const char *event, const char *sandbox, json_t *details,
+               struct err *err);
+
 /* Reads the log from its beginning, and calls `each` for every line about the sandbox (NULL: all);
  * a result other than 0 stops and is returned. The hash chain is checked in any case: ERR_INTERNAL
  * names the first bad line; *ret_lines is the number of lines. ERR_NOT_FOUND when there is no file.

@@ -255,6 +255,17 @@ void machine_record_start(const struct machine *machine, const char *process)
     event_record(machine->host, "process-start", &subject, fields);
 }
 
+void host_note(struct host *host, const char *record, const char *owner, const char *sandbox,
+               json_t *fields)
+{
+    cleanup_json json_t *owned = fields;
+    const struct subject subject = { .owner = owner, .sandbox = sandbox };
+    struct err err = { 0 };
+
+    if (audit_note(host->audit, record, sandbox, audit_details(&subject, owned), &err) < 0)
+        audit_count_failure(host, &err);
+}
+
 json_t *process_end_fields(const char *process, const struct process_end *end)
 {
     json_t *fields = json_pack("{s:s, s:s, s:i, s:I}", "process", process, "outcome",
