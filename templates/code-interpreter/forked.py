@@ -4,10 +4,14 @@ The zygote is a child of the server with one thread and no ZeroMQ context. The s
 kernel with one JSON datagram; the zygote forks and reports the process id, and later its wait
 status. jupyter-client uses it like any other way to start a kernel: ForkProvisioner is registered
 under the name that kernel.json files give as kernel_provisioner.
+
+The first result of a sandbox waits for all of this, so imports are few, and the zygote forks a first
+kernel while the server goes on with its own.
 """
 
 import asyncio
 import ctypes
+import gc
 import json
 import logging
 import os
@@ -16,20 +20,34 @@ import signal
 import socket
 import sys
 import threading
-from types import SimpleNamespace
+import uuid
+from types import ModuleType, SimpleNamespace
 
-# debugpy costs as much time as all of IPython, and pkg_resources half of that. ipykernel works
-# without a debugger; code can import both.
-for name in ("debugpy", "pkg_resources"):
-    sys.modules[name] = None
+gc.disable()  # until there is a kernel: it would look at what is imported again and again
+
+
+def embed(*words, **options):
+    """IPython.embed, which imports the terminal when it is called."""
+    from IPython.terminal import embed as terminal
+    return terminal.embed(*words, **options)
+
+
+# A kernel works without a debugger, jedi, setuptools and the terminal, whose imports take as long as
+# all the rest. Code can import each of them.
+ABSENT = {"debugpy": None, "jedi": None, "pkg_resources": None,
+          "IPython.terminal.embed": ModuleType("IPython.terminal.embed")}
+ABSENT["IPython.terminal.embed"].embed = embed
+sys.modules.update(ABSENT)
 import ipykernel.debugger  # noqa: E402
 import ipykernel.kernelapp  # noqa: E402
+import IPython.core.completerlib  # noqa: E402,F401
 import pygments.formatters.terminal256  # noqa: E402,F401
 import pygments.lexers.python  # noqa: E402,F401
-for name in ("debugpy", "pkg_resources"):
+for name in ABSENT:
     del sys.modules[name]
 
 import zmq  # noqa: E402
+from jupyter_client.connect import write_connection_file  # noqa: E402
 from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner  # noqa: E402
 
 NAME = "holt-fork"
@@ -130,7 +148,7 @@ def child_main(request):
     os.environ.clear()
     os.environ.update(request["env"])
     os.chdir(request["cwd"])
-    sys.argv = request["argv"]
+    sys.argv = ["-m", "ipykernel_launcher", "-f", request["connection_file"]]
     app = KernelApp.instance(parent_handle=os.getppid(), log_level=logging.ERROR)
     app.outstream_class = f"{Stream.__module__}.{Stream.__name__}"
     if request["language"] == "bash":
@@ -141,6 +159,7 @@ def child_main(request):
         app.initialize(["-f", request["connection_file"], "--HistoryManager.hist_file=:memory:"])
         import display
         display.install(app.shell)
+    gc.enable()
     app.start()
 
 
@@ -235,6 +254,7 @@ class Forks:
     """The server's side: asks the zygote for kernels and hears of their ends."""
 
     def __init__(self):
+        gc.freeze()  # the pages of all objects stay shared
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         pid = os.fork()
         if pid == 0:
@@ -245,9 +265,25 @@ class Forks:
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MESSAGE_MAX)
         ours.setblocking(False)
         self.socket, self.next_id, self.waiting, self.processes = ours, 0, {}, {}
+        self.early_file, self.early_start, self.is_early_taken = None, None, False
+
+    def start_early(self, path, cwd, env):
+        """Asks for the first Python kernel, before there is a loop. The path is that of its
+        connection file."""
+        write_connection_file(path, transport="ipc", ip=path[:-5], key=uuid.uuid4().hex.encode())
+        self.early_file = path
+        self.ask({"language": "python", "cwd": cwd, "env": env, "connection_file": path})
+
+    def take_early(self):
+        """Returns the connection file of the kernel that was started early, once."""
+        is_first, self.is_early_taken = not self.is_early_taken, True
+        return self.early_file if is_first else None
 
     def listen(self):
-        asyncio.get_running_loop().add_reader(self.socket, self.hear)
+        loop = asyncio.get_running_loop()
+        if self.early_file:
+            self.early_start = self.waiting[self.next_id] = loop.create_future()
+        loop.add_reader(self.socket, self.hear)
 
     def hear(self):
         while True:
@@ -266,10 +302,15 @@ class Forks:
                 process.returncode = message["status"]
                 process.ended.set_result(message["status"])
 
-    async def start(self, request):
+    def ask(self, request):
         self.next_id += 1
-        started = self.waiting[self.next_id] = asyncio.get_running_loop().create_future()
         self.socket.send(json.dumps({**request, "id": self.next_id}).encode())
+
+    async def start(self, request):
+        if request["connection_file"] == self.early_file:
+            return await self.early_start
+        self.ask(request)
+        started = self.waiting[self.next_id] = asyncio.get_running_loop().create_future()
         return await started
 
 
@@ -278,11 +319,17 @@ class ForkProvisioner(LocalProvisioner):
 
     forks = None
 
+    async def pre_launch(self, **kwargs):
+        if self.parent.connection_file == self.forks.early_file:  # its kernel may be reading it
+            self.parent.load_connection_file()
+            self.parent._connection_file_written = True  # pylint: disable=protected-access
+        return await super().pre_launch(**kwargs)
+
     async def launch_kernel(self, cmd, **kwargs):
         language = self.kernel_spec.language
         self.process = await self.forks.start({
-            "language": language, "argv": cmd[1:], "cwd": kwargs.get("cwd") or "/",
-            "env": kwargs["env"], "connection_file": self.parent.connection_file})
+            "language": language, "cwd": kwargs.get("cwd") or "/", "env": kwargs["env"],
+            "connection_file": self.parent.connection_file})
         self.pid = self.pgid = self.process.pid
         return self.connection_info
 

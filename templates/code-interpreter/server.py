@@ -17,11 +17,13 @@ to that is killed and started again.
 """
 
 import asyncio
+import gc
 import json
 import os
 import shlex
 import shutil
 import signal
+import ssl
 import sys
 import tempfile
 import time
@@ -43,6 +45,7 @@ EVENTS_MAX = 4096        # that wait for a slow client; then its kernel waits
 EVENT_BYTES = 256        # that an event takes besides its text
 CONTEXTS_MAX = 64
 START_SECONDS = 60
+RECONNECT_MS = 5         # until a forked kernel listens
 INTERRUPT_SECONDS = 4
 ABORTED_SECONDS = 0.05
 REPLY_SECONDS = 0.002
@@ -57,12 +60,21 @@ FORMATS = {"text/plain": "text", "text/html": "html", "text/markdown": "markdown
            "image/svg+xml": "svg", "image/png": "png", "image/jpeg": "jpeg",
            "application/pdf": "pdf", "text/latex": "latex", "application/json": "json",
            "application/javascript": "javascript", "e2b/data": "data", "e2b/chart": "chart"}
+
+runtime_dir = tempfile.mkdtemp(prefix="kernels-")
+restart_reason = os.environ.pop("HOLT_RESTARTED", None)  # why an earlier server has ended
 forks = forked.register()  # before there are threads
+if __name__ == "__main__":
+    forks.start_early(os.path.join(runtime_dir, "first.json"), HOME, dict(os.environ))
 
 import zmq.asyncio  # noqa: E402
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager, NoSuchKernel  # noqa: E402
 from jupyter_client.manager import AsyncKernelManager  # noqa: E402
+# tornado would read all certificates, which takes 20 ms; this server has no TLS.
+make_context, ssl.create_default_context = \
+    ssl.create_default_context, lambda _: ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 from tornado import httpserver, web  # noqa: E402
+ssl.create_default_context = make_context
 from tornado.iostream import StreamClosedError  # noqa: E402
 from tornado.netutil import bind_sockets  # noqa: E402
 
@@ -165,6 +177,7 @@ class Kernel:
     specs = Specs()
     zmq_contexts = {True: zmq.asyncio.Context(), False: zmq.asyncio.Context()}
     zmq_contexts[True].setsockopt(zmq.RCVHWM, forked.QUEUE_MESSAGES)  # then a forked kernel waits
+    zmq_contexts[True].setsockopt(zmq.RECONNECT_IVL, RECONNECT_MS)
     zmq_contexts[False].setsockopt(zmq.RCVHWM, 0)  # others would drop messages
 
     def __init__(self, language, cwd):
@@ -179,7 +192,8 @@ class Kernel:
         is_forked = self.language in ("python", "bash")
         self.manager = AsyncKernelManager(
             kernel_name=self.language, kernel_spec_manager=self.specs, context=self.zmq_contexts[is_forked],
-            connection_file=os.path.join(runtime_dir, uuid.uuid4().hex + ".json"),
+            connection_file=(self.language == "python" and self.cwd == HOME and forks.take_early()) or
+            os.path.join(runtime_dir, uuid.uuid4().hex + ".json"),
             transport="ipc" if is_forked else "tcp")
         if is_forked:
             self.manager.ip = self.manager.connection_file[:-5]
@@ -637,8 +651,7 @@ class Contexts:
 
     def __init__(self):
         self.by_id, self.default = {}, {}
-        reason = os.environ.pop("HOLT_RESTARTED", None)  # why an earlier server has ended
-        self.lost = self.notice = reason and f"{reason}: there are no variables from before"
+        self.lost = self.notice = restart_reason and f"{restart_reason}: there are no variables from before"
 
     def take_notice(self):
         """Returns why there are no variables from before, for the first cell alone."""
@@ -810,6 +823,7 @@ class Restart(Handler):
 
 
 async def main(port):
+    gc.enable()
     forks.listen()
     application = web.Application([
         ("/health", Health), ("/execute", Execute), ("/contexts", ContextList), ("/names", NameList),
@@ -833,9 +847,11 @@ async def main(port):
 if __name__ == "__main__":
     log = open(os.devnull, "wb")
     os.umask(0o022)
-    with tempfile.TemporaryDirectory(prefix="kernels-") as runtime_dir:
-        wanted_port = int(sys.argv[1]) if len(sys.argv) > 1 else PORT
-        if wanted_port == PORT:  # the contexts of an earlier server are gone
-            shutil.rmtree(OUTPUT_DIR, ignore_errors=True)
+    wanted_port = int(sys.argv[1]) if len(sys.argv) > 1 else PORT
+    if wanted_port == PORT:  # the contexts of an earlier server are gone
+        shutil.rmtree(OUTPUT_DIR, ignore_errors=True)
+    try:
         asyncio.run(main(wanted_port))
+    finally:
+        shutil.rmtree(runtime_dir, ignore_errors=True)
     os._exit(0)  # kernels end with the zygote, and that with this process
