@@ -140,10 +140,11 @@ soak: ## the long form of some tests: ten thousand sandboxes, 500 random program
 	MIXED_SECONDS=1800 unshare --mount --propagation private tests/system/host/mixed_test
 	NET_CONNECTIONS=100000 tests/system/net/egress_test
 
-test-online: ## install packages with the real npm and apt-get, with learned rules; needs their registries
+test-online: ## install packages with the real npm and apt-get, with learned rules; build templates; needs their registries
 	@tools/setup test
 	@$(MAKE) --no-print-directory all
 	HOLT_BUILD_DIR=$(OUT) unshare --mount --propagation private tests/online/install_test
+	HOLT_BUILD_DIR=$(OUT) unshare --mount --propagation private tests/online/template_test
 
 fuzzers: $(FUZZERS) ## build the libFuzzer targets (BUILD=fuzz)
 

@@ -107,7 +107,8 @@ class Specs(KernelSpecManager):
 
     def languages(self):
         names = [each for each in ("python", "javascript", "typescript", "bash", "r") if self.own(each)]
-        return names + [each for each in self.find_kernel_specs() if each not in names + ["python3"]]
+        known = names + ["python3"] + ["ir"] * ("r" in names)
+        return names + [each for each in self.find_kernel_specs() if each not in known]
 
 
 class Variables:
