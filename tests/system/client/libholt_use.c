@@ -791,6 +791,11 @@ static void use_tools(const char *sandbox)
     CHECK(holt_tool_execute(holt, sandbox, &call, soon(), &result, &error) == 0);
     CHECK(result->is_error && strstr(result->content, "nothing") && result->tier == 1);
     holt_free(result);
+    call.tool = "run_code";
+    call.params = "{\"code\":\"1 + 1\"}";
+    CHECK(holt_tool_execute(holt, sandbox, &call, soon(), &result, &error) == 0);
+    CHECK(result->is_error && strstr(result->content, "has no code interpreter"));
+    holt_free(result);
     call.tool = "red_file";
     CHECK(holt_tool_execute(holt, sandbox, &call, soon(), &result, &error) == -1);
     IS(error.code, "not_found");
