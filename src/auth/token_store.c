@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/fault.h"
 #include "base/lock.h"
 #include "base/random.h"
 #include "base/text/hex.h"
@@ -416,6 +417,7 @@ int token_store_create(struct token_store *store, const struct token_spec *spec,
         r = token_file_write(store->dir_fd, &row, err);
     if (r < 0)
         return r;
+    fault_point("token.created");
     *ret = row.info;
     lock_take(&store->lock);
     token_insert(store, &row);
@@ -471,6 +473,7 @@ int token_store_remove(struct token_store *store, const struct caller *caller, c
     r = token_file_remove(store->dir_fd, id, err);
     if (r < 0)
         return r;
+    fault_point("token.removed");
     lock_take(&store->lock);
     *ret = token->row.info;
     token_delete(store, token);

@@ -12,7 +12,8 @@ HAPPENED = {
     "tree_cleaner.dropped", "pause.recorded", "resume.recorded", "resume.thawed", "stop.recorded", "stop.ended",
     "start.done", "destroy.recorded", "destroy.ended", "destroy.emptied", "destroy.forgotten", "import.made",
     "commit.made", "commit.tidied", "loss.ended", "loss.recorded", "close.rested", "close.parting",
-    "close.parted", "template.removed", "share.recorded", "owner.recorded",
+    "close.parted", "template.removed", "share.recorded", "owner.recorded", "token.created",
+    "token.removed",
 }
 
 
@@ -413,6 +414,42 @@ class SetOwner(Operation):
 
     def apply(self, world, reply):
         world.daemon.call("OwnerService/Remove", owner=self.owner)
+
+
+class CreateToken(Operation):
+    """Creates a token. One whose secret reached nobody is listed, and can be removed."""
+
+    def act(self, world):
+        self.label = world.new_name()
+        return world.daemon.call("TokenService/Create", label=self.label)
+
+    def ids(self, world):
+        return [each["id"] for each in world.daemon.call("TokenService/List")["tokens"] if each.get("label") == self.label]
+
+    def happened(self, world):
+        return bool(self.ids(world))
+
+    def apply(self, world, reply):
+        identity, = self.ids(world)
+        world.daemon.call("TokenService/Remove", id=identity)
+        assert not self.ids(world)
+
+
+class RemoveToken(CreateToken):
+    """Removes a token, which opens nothing afterwards."""
+
+    def prepare(self, world):
+        super().prepare(world)
+        self.made = super().act(world)["token"]["id"]
+
+    def act(self, world):
+        return world.daemon.call("TokenService/Remove", id=self.made)
+
+    def happened(self, world):
+        return not self.ids(world)
+
+    def apply(self, world, reply):
+        assert not self.ids(world)
 
 
 class Close(Operation):
