@@ -5,11 +5,15 @@
 #include <string.h>
 
 #include "api/service.h"
+#include "auth/token_store.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/xalloc.h"
+#include "host/core/owned_template.h"
 #include "host/observe/event.h"
+#include "host/volume/named_volume.h"
 
 static struct msg_owner_ceiling ceiling_message(const struct call *call,
                                                 const struct owner_info *info, enum ceiling which)
@@ -59,22 +63,75 @@ int owner_service_get(const struct call *call, const struct msg_owner_get_reques
     return call_reply(call, MESSAGE(msg_owner_get_response, .owner = &owner), err);
 }
 
+static int name_compare(const void *one, const void *other)
+{
+    return strcmp(*(const char *const *)one, *(const char *const *)other);
+}
+
+/* Returns the owners of these names, each once and in order. Sorts the names. */
+static struct owner_info *owners_get(const struct call *call, const char **names, size_t *count)
+{
+    struct owner_info *infos = xcalloc(*count + 1, sizeof(*infos));
+    size_t shown = 0;
+
+    qsort(names, *count, sizeof(*names), name_compare);
+    for (size_t i = 0; i < *count; i++)
+        if (i == 0 || strcmp(names[i - 1], names[i]) != 0)
+            host_get_owner(call->host, names[i], &infos[shown++]);
+    *count = shown;
+    return infos;
+}
+
+/* Lists the owners with sandboxes, ceilings, tokens, templates or volumes for an admin of the host.
+ */
+static int owners_list(const struct call *call, struct owner_info **ret, size_t *ret_count,
+                       struct err *err)
+{
+    cleanup_free struct owned_template *templates = NULL;
+    cleanup_free struct volume_info *volumes = NULL;
+    cleanup_free struct token_info *tokens = NULL;
+    cleanup_free struct owner_info *used = NULL;
+    cleanup_free const char **names = NULL;
+    size_t template_count = 0, volume_count = 0, token_count = 0, used_count = 0, count = 0;
+    int r = owned_template_list(call->host, call->caller, &templates, &template_count, err);
+
+    if (r == 0)
+        r = named_volume_list(call->host, call->caller, &volumes, &volume_count, err);
+    if (r < 0)
+        return r;
+    host_list_owners(call->host, &used, &used_count);
+    token_store_list(call->tokens, call->caller, &tokens, &token_count);
+    names = xcalloc(used_count + token_count + template_count + volume_count + 1, sizeof(*names));
+    for (size_t i = 0; i < used_count; i++)
+        names[count++] = used[i].name;
+    for (size_t i = 0; i < token_count; i++)
+        names[count++] = tokens[i].owner;
+    for (size_t i = 0; i < template_count; i++)
+        names[count++] = templates[i].record.owner;
+    for (size_t i = 0; i < volume_count; i++)
+        names[count++] = volumes[i].owner;
+    *ret = owners_get(call, names, &count);
+    *ret_count = count;
+    return 0;
+}
+
 int owner_service_list(const struct call *call, const struct msg_owner_list_request *request,
                        struct err *err)
 {
     cleanup_free struct owner_info *infos = NULL;
     struct msg_owner *owners;
     size_t count = 1;
+    int r = 0;
 
     (void)request;
     if (caller_is_host_admin(call->caller)) {
-        host_list_owners(call->host, &infos, &count);
+        r = owners_list(call, &infos, &count, err);
     } else {
-        infos = calloc(1, sizeof(*infos));
-        if (!infos)
-            return err_set(err, ERR_INTERNAL, "out of memory");
+        infos = xcalloc(1, sizeof(*infos));
         host_get_owner_for(call->host, call->caller, call->caller->owner, infos);
     }
+    if (r < 0)
+        return r;
     owners = arena_take(call->arena, count, sizeof(*owners));
     for (size_t i = 0; i < count; i++)
         owners[i] = owner_message(call, &infos[i]);

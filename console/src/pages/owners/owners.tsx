@@ -127,7 +127,7 @@ export default function OwnersPage() {
       </header>
       <Panel title={data ? count(data.length, "owner") : "Owners"}>
         <List label="Owners" columns={columns} rows={data} error={data ? null : error} rowKey={(each) => each.name}
-          empty={{ title: "No owners", text: "An owner exists while it has sandboxes or ceilings." }} />
+          empty={{ title: "No owners", text: "An owner exists while it has objects, tokens or ceilings." }} />
       </Panel>
       {edited && <CeilingDialog owner={edited === "new" ? null : edited} onClose={(isChanged) => {
         setEdited(null);
