@@ -117,7 +117,7 @@ def serve_dns():
     threading.Thread(target=loop, daemon=True).start()
 
 
-def listener(port, address):
+def listener(port, address="::"):
     sock = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
     sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
