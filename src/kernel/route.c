@@ -19,6 +19,7 @@ enum {
     V4_BITS = 96,       /* of the prefix of v4-mapped addresses */
     LOOPBACK = 1,       /* the index of lo in every namespace */
     REPLY_BYTES = 32 << 10,
+    BATCH_MAX = 64, /* requests that are sent together */
 };
 
 struct request {
@@ -108,6 +109,58 @@ int route_add(int fd, enum route_kind kind, const struct route_range *range)
 
     request_fill(&request, RTM_NEWROUTE, kind, range);
     return request_send(fd, &request);
+}
+
+/* Reads answers until that of the last request, which alone asks for one; of the others the kernel
+ * reports failures. */
+static int batch_answer(int fd, uint32_t last)
+{
+    int first_error = 0;
+
+    for (;;) {
+        _Alignas(struct nlmsghdr) char reply[1024];
+        const struct nlmsghdr *header = (void *)reply;
+        const struct nlmsgerr *answer = (const void *)(reply + NLMSG_HDRLEN);
+        ssize_t n = recv(fd, reply, sizeof(reply), 0);
+
+        if (n < 0)
+            return -errno;
+        if ((size_t)n < NLMSG_LENGTH(sizeof(*answer)) || header->nlmsg_type != NLMSG_ERROR)
+            return -EPROTO;
+        if (first_error == 0)
+            first_error = answer->error;
+        if (header->nlmsg_seq == last)
+            return first_error;
+    }
+}
+
+static int batch_send(int fd, const struct route_entry *list, size_t count)
+{
+    char batch[BATCH_MAX * sizeof(struct request)];
+    size_t len = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct request request;
+
+        request_fill(&request, RTM_NEWROUTE, list[i].kind, &list[i].range);
+        request.header.nlmsg_seq = (uint32_t)i + 1;
+        if (i + 1 < count)
+            request.header.nlmsg_flags &= (uint16_t)~NLM_F_ACK;
+        memcpy(batch + len, &request, request.header.nlmsg_len);
+        len += NLMSG_ALIGN(request.header.nlmsg_len);
+    }
+    if (send(fd, batch, len, MSG_NOSIGNAL) < 0)
+        return -errno;
+    return batch_answer(fd, (uint32_t)count);
+}
+
+int route_add_all(int fd, const struct route_entry *list, size_t count)
+{
+    int r = 0;
+
+    for (size_t done = 0; r == 0 && done < count; done += BATCH_MAX)
+        r = batch_send(fd, list + done, count - done < BATCH_MAX ? count - done : BATCH_MAX);
+    return r;
 }
 
 int route_remove(int fd, enum route_kind kind, const struct route_range *range)

@@ -3,6 +3,7 @@
 
 #include <netinet/in.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 /* A range of addresses; IPv4 ones are v4-mapped, with 96 more bits. */
 struct route_range {
@@ -15,12 +16,21 @@ enum route_kind {
     ROUTE_PROHIBIT, /* connect fails with EACCES */
 };
 
+struct route_entry {
+    enum route_kind kind;
+    struct route_range range;
+};
+
 /* Opens a socket for the next calls, which belongs to the namespace that this thread is in.
  * Returns a descriptor or -errno. */
 int route_open(void);
 
 /* Adds a route, or replaces the one of the same range. Returns 0 or -errno. */
 int route_add(int fd, enum route_kind kind, const struct route_range *range);
+
+/* Does that for a list, with few system calls. Returns 0 or the first -errno; the others of the
+ * list may have been added then. */
+int route_add_all(int fd, const struct route_entry *list, size_t count);
 
 /* Removes a route. Returns 0, also when there is none, or -errno. */
 int route_remove(int fd, enum route_kind kind, const struct route_range *range);

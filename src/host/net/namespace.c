@@ -68,7 +68,7 @@ static void routes_add(struct net_routes *routes, enum route_kind kind,
         }
     }
     routes->list = xreallocarray(routes->list, routes->count + 1, sizeof(*routes->list));
-    routes->list[routes->count++] = (struct net_route){ .kind = kind, .range = range };
+    routes->list[routes->count++] = (struct route_entry){ .kind = kind, .range = range };
 }
 
 static void routes_add_text(struct net_routes *routes, enum route_kind kind, const char *text)
@@ -191,17 +191,6 @@ void net_routes_done(struct net_routes *routes)
     *routes = (struct net_routes){ .count = 0 };
 }
 
-static int routes_apply(int fd, const struct net_routes *routes)
-{
-    for (size_t i = 0; i < routes->count; i++) {
-        int r = route_add(fd, routes->list[i].kind, &routes->list[i].range);
-
-        if (r < 0)
-            return r;
-    }
-    return 0;
-}
-
 /* --- entering --- */
 
 /* Enters the namespace of the machine. A runtime may leave its first process in the namespace of
@@ -294,7 +283,7 @@ static int inside_prepare(const struct net_routes *routes, uint64_t until_ms,
         return fd;
     r = route_flush(fd);
     if (r == 0)
-        r = routes_apply(fd, routes);
+        r = route_add_all(fd, routes->list, routes->count);
     if (r < 0)
         return r;
     *ret_step = "listen";
@@ -351,7 +340,7 @@ int net_namespace_prepare(struct net *net, struct net_guest *guest, struct net_s
     return 0;
 }
 
-static bool routes_have(const struct net_routes *routes, const struct net_route *route)
+static bool routes_have(const struct net_routes *routes, const struct route_entry *route)
 {
     for (size_t i = 0; i < routes->count; i++)
         if (ranges_equal(&routes->list[i].range, &route->range))
@@ -363,7 +352,7 @@ static bool routes_have(const struct net_routes *routes, const struct net_route 
 static int inside_reroute(const struct net_routes *old, const struct net_routes *new)
 {
     cleanup_close int fd = route_open();
-    int r = fd < 0 ? fd : routes_apply(fd, new);
+    int r = fd < 0 ? fd : route_add_all(fd, new->list, new->count);
 
     for (size_t i = 0; r == 0 && i < old->count; i++)
         if (!routes_have(new, &old->list[i]))
@@ -412,7 +401,7 @@ int net_namespace_grant(struct net *net, const struct net_guest *guest, const js
     r = fd < 0 ? fd : 0;
     json_array_foreach(addresses, i, each) {
         struct net_prefix prefix;
-        struct net_route route = { .kind = ROUTE_LOCAL };
+        struct route_entry route = { .kind = ROUTE_LOCAL };
 
         if (r < 0 || !json_is_string(each) ||
             net_prefix_parse(json_string_value(each), &prefix) < 0)

@@ -17,14 +17,9 @@
 struct machine;
 struct net_log_ring;
 
-struct net_route {
-    enum route_kind kind;
-    struct route_range range;
-};
-
 /* The routes that a policy needs, apart from those of grants. */
 struct net_routes {
-    struct net_route *list;
+    struct route_entry *list;
     size_t count;
 };
 

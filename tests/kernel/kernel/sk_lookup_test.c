@@ -125,6 +125,31 @@ static void servers_behind_the_program_are_not_reached(void)
     CHECK(route_flush(routes) == 0);
 }
 
+static void lists_of_routes_are_added_whole(void)
+{
+    struct route_entry list[150];
+    cleanup_close int routes = route_open();
+    char text[32];
+
+    for (size_t i = 0; i < ARRAY_SIZE(list); i++) {
+        (void)snprintf(text, sizeof(text), "::ffff:203.0.113.%zu", i);
+        list[i] = (struct route_entry){ .kind = ROUTE_LOCAL, .range = range_of(text, 128) };
+        CHECK(try_connect(text, 80, SOCK_STREAM) == ENETUNREACH);
+    }
+    CHECK(route_add_all(routes, list, 0) == 0);
+    CHECK(route_add_all(routes, list, ARRAY_SIZE(list)) == 0);
+    for (size_t i = 0; i < ARRAY_SIZE(list); i++) {
+        (void)snprintf(text, sizeof(text), "::ffff:203.0.113.%zu", i);
+        CHECK(try_connect(text, 80, SOCK_STREAM) == ECONNREFUSED);
+    }
+    CHECK(route_flush(routes) == 0);
+    CHECK(try_connect(text, 80, SOCK_STREAM) == ENETUNREACH);
+    list[70].range.bits = 129 + 96; /* longer than an address */
+    CHECK(route_add_all(routes, list, ARRAY_SIZE(list)) == -EINVAL);
+    CHECK(route_add(routes, ROUTE_LOCAL, &list[0].range) == 0); /* no answer is left over */
+    CHECK(route_flush(routes) == 0);
+}
+
 int main(void)
 {
     if (unshare(CLONE_NEWNET) < 0 || netns_loopback_up() < 0) {
@@ -133,5 +158,6 @@ int main(void)
     }
     RUN(connections_to_granted_addresses_reach_the_listener);
     RUN(servers_behind_the_program_are_not_reached);
+    RUN(lists_of_routes_are_added_whole);
     return 0;
 }
