@@ -321,23 +321,41 @@ void machine_activate(struct machine *machine)
     lock_release(&machine->lock);
 }
 
-int machine_wait(struct machine *machine, enum machine_state state, struct err *err)
+/* Waits until the machine is in this state or beyond. The caller holds the lock. */
+static int machine_wait_locked(struct machine *machine, enum machine_state state, struct err *err)
 {
     uint64_t deadline_ms = clock_after_ms(ANSWER_TIMEOUT_MS);
-    int r = 0;
 
-    lock_take(&machine->lock);
     while (machine->state < state &&
            cond_wait_until(&machine->changed, &machine->lock, deadline_ms))
         ;
-    if (machine->state < state)
-        r = err_set(err, ERR_INTERNAL, "holt-init did not answer within %d s",
-                    ANSWER_TIMEOUT_MS / 1000);
-    else if (machine->state != state) {
+    return machine->state < state
+               ? err_set(err, ERR_INTERNAL, "holt-init did not answer within %d s",
+                         ANSWER_TIMEOUT_MS / 1000)
+               : 0;
+}
+
+int machine_wait(struct machine *machine, enum machine_state state, struct err *err)
+{
+    lock_scope(&machine->lock);
+    int r = machine_wait_locked(machine, state, err);
+
+    if (r == 0 && machine->state != state) {
         *err = machine->failure;
         r = -EIO;
     }
-    lock_release(&machine->lock);
+    return r;
+}
+
+int machine_wait_booted(struct machine *machine, struct err *err)
+{
+    lock_scope(&machine->lock);
+    int r = machine_wait_locked(machine, MACHINE_BLANK, err);
+
+    if (r == 0 && machine->state > MACHINE_ACTIVE) {
+        *err = machine->failure;
+        r = -EIO;
+    }
     return r;
 }
 

@@ -103,6 +103,10 @@ int machine_adopt(struct host *host, const struct machine_adoption *adoption, st
  * get there. */
 int machine_wait(struct machine *machine, enum machine_state state, struct err *err);
 
+/* Waits until holt-init has booted, so that the namespaces of the machine are complete; fails with
+ * the reason when it cannot get there. */
+int machine_wait_booted(struct machine *machine, struct err *err);
+
 /* Makes the machine ACTIVE: it may have processes from now on. */
 void machine_activate(struct machine *machine);
 

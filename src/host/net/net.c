@@ -230,8 +230,8 @@ static void net_wake(struct net *net)
     (void)!write(net->wake_fd, &one, sizeof(one));
 }
 
-/* Gives the thread a job, and waits for it. */
-static int job_do(struct net *net, struct net_job *job)
+/* Gives the thread a job. */
+static int job_give(struct net *net, struct net_job *job)
 {
     lock_scope(&net->lock);
 
@@ -246,6 +246,14 @@ static int job_do(struct net *net, struct net_job *job)
     *net->last_job = job;
     net->last_job = &job->next;
     net_wake(net);
+    return 0;
+}
+
+/* Waits for a job that was given. */
+static int job_wait(struct net *net, const struct net_job *job)
+{
+    lock_scope(&net->lock);
+
     while (!job->is_done)
         cond_wait(&net->changed, &net->lock);
     return job->result;
@@ -355,19 +363,57 @@ int net_check(struct net *net, struct err *err)
 
 static int net_do(struct net *net, enum net_job_kind kind, struct net_job job, struct err *err)
 {
+    int r;
+
     job.kind = kind;
     job.err = err;
-    return job_do(net, &job);
+    r = job_give(net, &job);
+    return r < 0 ? r : job_wait(net, &job);
 }
 
-int net_start(struct net *net, struct machine *machine, const struct net_user *user,
-              const struct net_policy *policy, struct err *err)
-{
-    const struct net_job job = { .machine = machine, .user = *user, .policy = policy };
+struct net_pending {
+    struct net *net;
+    struct net_job job;
+    struct err err;
+};
 
+int net_start_begin(struct net *net, struct machine *machine, const struct net_user *user,
+                    const struct net_policy *policy, struct net_pending **ret, struct err *err)
+{
+    struct net_pending *pending;
+    int r;
+
+    *ret = NULL;
     if (net_policy_mode(policy) == NET_NONE)
         return 0;
-    return net_do(net, NET_JOB_START, job, err);
+    pending = xcalloc(1, sizeof(*pending));
+    pending->net = net;
+    pending->job = (struct net_job){ .kind = NET_JOB_START,
+                                     .machine = machine,
+                                     .user = *user,
+                                     .policy = policy,
+                                     .err = &pending->err };
+    r = job_give(net, &pending->job);
+    if (r < 0) {
+        *err = pending->err;
+        free(pending);
+        return r;
+    }
+    *ret = pending;
+    return 0;
+}
+
+int net_start_end(struct net_pending *pending, struct err *err)
+{
+    int r;
+
+    if (!pending)
+        return 0;
+    r = job_wait(pending->net, &pending->job);
+    if (r < 0)
+        *err = pending->err;
+    free(pending);
+    return r;
 }
 
 static bool net_has(struct net *net, const struct machine *machine)

@@ -79,11 +79,16 @@ struct net_user {
     const char *recorded; /* what the policy was computed from, see network_policy */
 };
 
-/* Gives a machine the network of a policy, which is copied. The machine has no processes yet, or
- * was started by an earlier daemon process, and its namespace may have remains of a network. Does
- * nothing in mode none. After a failure the machine reaches nothing. */
-int net_start(struct net *net, struct machine *machine, const struct net_user *user,
-              const struct net_policy *policy, struct err *err);
+/* Begins to give a machine the network of a policy, in a thread. The machine has no processes yet,
+ * or was started by an earlier daemon process, and its namespace may have remains of a network.
+ * User and policy are valid until net_start_end, which waits and must be called: it accepts the
+ * NULL that is returned here after a failure and in mode none. After a failure the machine reaches
+ * nothing.
+ */
+struct net_pending;
+int net_start_begin(struct net *net, struct machine *machine, const struct net_user *user,
+                    const struct net_policy *policy, struct net_pending **ret, struct err *err);
+int net_start_end(struct net_pending *pending, struct err *err);
 
 /* Changes the policy of a running machine, also from and to mode none, and cuts connections that
  * the new one forbids before it returns. */

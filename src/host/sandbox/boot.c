@@ -65,6 +65,20 @@ static int machine_prepare(struct sandbox *sandbox, struct machine *machine, str
     return machine_listen(machine, err);
 }
 
+/* Prepares the machine and its network at the same time; both are there when this returns. */
+static int machine_prepare_with_network(struct sandbox *sandbox, struct machine *machine,
+                                        struct err *err)
+{
+    struct network_start network;
+    struct err ignored;
+    int r = sandbox_network_begin(sandbox, machine, &network, err), ended;
+
+    if (r == 0)
+        r = machine_prepare(sandbox, machine, err);
+    ended = sandbox_network_end(sandbox, &network, r < 0 ? &ignored : err);
+    return r < 0 ? r : ended;
+}
+
 int sandbox_boot(struct sandbox *sandbox, struct err *err)
 {
     struct machine *machine = NULL;
@@ -76,9 +90,7 @@ int sandbox_boot(struct sandbox *sandbox, struct err *err)
     lock_take(&machine->lock); /* the guest may already be sending frames */
     machine->process_table = process_table_ref(sandbox->process_table);
     lock_release(&machine->lock);
-    r = machine_prepare(sandbox, machine, err);
-    if (r == 0)
-        r = sandbox_network_start(sandbox, machine, err);
+    r = machine_prepare_with_network(sandbox, machine, err);
     if (r < 0) {
         machine_discard(machine);
         return r;

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host/net/net.h"
 #include "net/policy.h"
 
 struct caller;
@@ -69,8 +70,23 @@ int sandbox_network_layer(struct sandbox *sandbox, struct net_layer *ret, struct
 /* Returns the whole policy of a sandbox. */
 int sandbox_network_policy(struct sandbox *sandbox, struct net_policy *ret, struct err *err);
 
-/* Gives a machine that was booted for the sandbox, or that has survived the daemon, the network of
- * its policy; does nothing if that is none. */
+/* A network that is being started. */
+struct network_start {
+    struct net_user user;
+    char *recorded;
+    struct net_policy policy;
+    unsigned changes; /* of holt.conf and ceilings, when the policy was computed */
+    struct net_pending *pending;
+};
+
+/* Begins to give a machine that is being booted for the sandbox the network of its policy, in a
+ * thread. sandbox_network_end waits for it and must be called, also after a failure. */
+int sandbox_network_begin(struct sandbox *sandbox, struct machine *machine,
+                          struct network_start *ret, struct err *err);
+int sandbox_network_end(struct sandbox *sandbox, struct network_start *start, struct err *err);
+
+/* Gives a machine that has survived the daemon the network of its sandbox's policy; does nothing if
+ * that is none. */
 int sandbox_network_start(struct sandbox *sandbox, struct machine *machine, struct err *err);
 
 /* Does the same for a machine without a sandbox, from what network_record has returned. */

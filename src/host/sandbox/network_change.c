@@ -85,36 +85,71 @@ static void user_renew(struct host *host, const struct net_user *user)
         log_warn("sandbox '%s' keeps its network policy: %s", user->id, err.msg);
 }
 
-/* Starts the network of a machine. A change of holt.conf or of a ceiling that did not find it yet
- * is made good. */
-static int network_start(struct host *host, struct machine *machine, const struct net_user *user,
-                         struct err *err)
+/* Begins to start the network of a machine. Takes the recorded text, NULL: no network. */
+static int network_begin(struct host *host, struct machine *machine, char *recorded,
+                         struct network_start *ret, struct err *err)
 {
-    cleanup_with(net_policy_done) struct net_policy policy = { 0 };
-    unsigned changes = atomic_load(&host->net_changes);
-    int r = network_policy(host, user->owner, user->recorded, &policy, err);
+    int r;
 
-    if (r == 0)
-        r = net_start(host->net, machine, user, &policy, err);
-    if (r == 0 && atomic_load(&host->net_changes) != changes)
-        user_renew(host, user);
+    ret->recorded = recorded;
+    ret->user.recorded = recorded;
+    if (!recorded)
+        return 0;
+    r = machine_wait_booted(machine, err); /* routes need a loopback device that is up */
+    if (r < 0)
+        return r;
+    ret->changes = atomic_load(&host->net_changes);
+    r = network_policy(host, ret->user.owner, recorded, &ret->policy, err);
+    return r < 0
+               ? r
+               : net_start_begin(host->net, machine, &ret->user, &ret->policy, &ret->pending, err);
+}
+
+/* A change of holt.conf or of a ceiling that did not find the network yet is made good. */
+static int network_end(struct host *host, struct network_start *start, struct err *err)
+{
+    bool is_started = start->pending != NULL;
+    int r = net_start_end(TAKE_PTR(start->pending), err);
+
+    if (r == 0 && is_started && atomic_load(&host->net_changes) != start->changes)
+        user_renew(host, &start->user);
+    net_policy_done(&start->policy);
+    free(start->recorded);
     return r;
+}
+
+int sandbox_network_begin(struct sandbox *sandbox, struct machine *machine,
+                          struct network_start *ret, struct err *err)
+{
+    *ret =
+        (struct network_start){ .user = { .id = sandbox->info.id, .owner = sandbox->info.owner } };
+    return network_begin(sandbox->host, machine, sandbox_effective(sandbox), ret, err);
+}
+
+int sandbox_network_end(struct sandbox *sandbox, struct network_start *start, struct err *err)
+{
+    return network_end(sandbox->host, start, err);
 }
 
 int sandbox_network_start(struct sandbox *sandbox, struct machine *machine, struct err *err)
 {
-    cleanup_free char *recorded = sandbox_effective(sandbox);
-    const struct net_user user = { sandbox->info.id, sandbox->info.owner, recorded };
+    struct network_start start;
+    struct err ignored;
+    int r = sandbox_network_begin(sandbox, machine, &start, err);
+    int ended = sandbox_network_end(sandbox, &start, r < 0 ? &ignored : err);
 
-    return recorded ? network_start(sandbox->host, machine, &user, err) : 0;
+    return r < 0 ? r : ended;
 }
 
 int machine_network_start(struct machine *machine, const char *owner, const char *recorded,
                           struct err *err)
 {
-    const struct net_user user = { machine->id, owner, recorded };
+    struct network_start start = { .user = { .id = machine->id, .owner = owner } };
+    struct err ignored;
+    int r = network_begin(machine->host, machine, recorded ? xstrdup(recorded) : NULL, &start, err);
+    int ended = network_end(machine->host, &start, r < 0 ? &ignored : err);
 
-    return recorded ? network_start(machine->host, machine, &user, err) : 0;
+    return r < 0 ? r : ended;
 }
 
 /* Gives a running machine the policy that is recorded. The caller runs an operation. */
