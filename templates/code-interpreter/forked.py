@@ -112,6 +112,9 @@ class Stream(ipykernel.iostream.OutStream):
 class KernelApp(ipykernel.kernelapp.IPKernelApp):
     """A kernel whose output queue is short, and blocks the sender instead of dropping messages."""
 
+    def write_connection_file(self):
+        """Leaves the file as the server has written it: the server may be reading it."""
+
     def init_iopub(self, context):
         self.iopub_socket = context.socket(zmq.PUB)
         self.iopub_socket.linger = 1000
@@ -265,13 +268,14 @@ class Forks:
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MESSAGE_MAX)
         ours.setblocking(False)
         self.socket, self.next_id, self.waiting, self.processes = ours, 0, {}, {}
-        self.early_file, self.early_start, self.is_early_taken = None, None, False
+        self.early_file = self.early_connection = self.early_start = None
+        self.is_early_taken = False
 
     def start_early(self, path, cwd, env):
         """Asks for the first Python kernel, before there is a loop. The path is that of its
         connection file."""
-        write_connection_file(path, transport="ipc", ip=path[:-5], key=uuid.uuid4().hex.encode())
-        self.early_file = path
+        self.early_file, self.early_connection = write_connection_file(
+            path, transport="ipc", ip=path[:-5], key=uuid.uuid4().hex.encode())
         self.ask({"language": "python", "cwd": cwd, "env": env, "connection_file": path})
 
     def take_early(self):
@@ -321,7 +325,7 @@ class ForkProvisioner(LocalProvisioner):
 
     async def pre_launch(self, **kwargs):
         if self.parent.connection_file == self.forks.early_file:  # its kernel may be reading it
-            self.parent.load_connection_file()
+            self.parent.load_connection_info(self.forks.early_connection)
             self.parent._connection_file_written = True  # pylint: disable=protected-access
         return await super().pre_launch(**kwargs)
 

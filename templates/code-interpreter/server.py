@@ -45,7 +45,8 @@ EVENTS_MAX = 4096        # that wait for a slow client; then its kernel waits
 EVENT_BYTES = 256        # that an event takes besides its text
 CONTEXTS_MAX = 64
 START_SECONDS = 60
-RECONNECT_MS = 5         # until a forked kernel listens
+RECONNECT_MS = 5         # until a forked kernel listens; twice as long after each attempt
+RECONNECT_MAX_MS = 100   # of a kernel that has ended
 INTERRUPT_SECONDS = 4
 ABORTED_SECONDS = 0.05
 REPLY_SECONDS = 0.002
@@ -179,6 +180,7 @@ class Kernel:
     zmq_contexts = {True: zmq.asyncio.Context(), False: zmq.asyncio.Context()}
     zmq_contexts[True].setsockopt(zmq.RCVHWM, forked.QUEUE_MESSAGES)  # then a forked kernel waits
     zmq_contexts[True].setsockopt(zmq.RECONNECT_IVL, RECONNECT_MS)
+    zmq_contexts[True].setsockopt(zmq.RECONNECT_IVL_MAX, RECONNECT_MAX_MS)
     zmq_contexts[False].setsockopt(zmq.RCVHWM, 0)  # others would drop messages
 
     def __init__(self, language, cwd):
