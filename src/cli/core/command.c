@@ -266,6 +266,9 @@ int commands_help(int count, char **words)
 
     if (command && used == count)
         return print_command(command);
+    if (command)
+        return report_usage("unknown command '%s %s'; see 'holt %s --help'", command->name,
+                            words[used], command->name);
     if (count == 0)
         list_all();
     else if (count > 1 || !list_below(words[0]))
