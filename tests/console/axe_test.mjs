@@ -9,9 +9,9 @@ import { populate, show, views } from "./views.mjs";
 const axe = readFileSync(join(root, "build/console-tests/node_modules/axe-core/axe.min.js"), "utf8");
 
 // Evaluated through the debugger: the content security policy of the page refuses inline scripts.
-async function violations(page) {
+async function violations(page, within = "html") {
   const debug = await page.context().newCDPSession(page);
-  const expression = `${axe}; axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations.flatMap((each) =>
+  const expression = `${axe}; axe.run(${JSON.stringify(within)}, { resultTypes: ["violations"] }).then(({ violations }) => violations.flatMap((each) =>
     each.nodes.map((node) => each.id + ": " + node.target.join(" ") + ": " + node.failureSummary)))`;
   const { result, exceptionDetails } = await debug.send("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
   await debug.detach();
@@ -136,6 +136,15 @@ for (const [name, width] of [["at_200_percent", 640], ["on_a_phone", 375]]) {
   });
 }
 
+await claim("every_link_of_the_navigation_is_in_sight_on_a_phone", async () => {
+  await page.setViewportSize({ width: 375, height: 720 });
+  const hidden = await page.locator(".nav-link").evaluateAll((links) => links
+    .map((each) => [each.textContent, each.getBoundingClientRect()])
+    .filter(([, box]) => box.width === 0 || box.left < 0 || box.right > innerWidth || box.bottom > innerHeight).map(([name]) => name));
+  assert.deepEqual(hidden, []);
+  assert.ok((await page.locator(".nav-link").count()) >= 8);
+});
+
 await claim("the_keyboard_reaches_every_link_and_button_of_a_page", async () => {
   await page.setViewportSize({ width: 1280, height: 800 });
   await go(page, "#/templates");
@@ -153,6 +162,19 @@ await claim("the_keyboard_reaches_every_link_and_button_of_a_page", async () => 
   reached.delete(-1);
   // The link that skips to the content is before the first.
   assert.ok(reached.size >= wanted - 1, `${reached.size} of ${wanted}`);
+});
+
+await claim("the_banner_passes_axe", async () => {
+  await go(page, "#/");
+  await daemon.kill();
+  await page.locator(".banner").waitFor();
+  for (const theme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme: theme });
+    assert.deepEqual(await violations(page, ".banner"), []);
+  }
+  await daemon.start();
+  await page.locator(".banner").waitFor({ state: "detached" });
+  forgive(/ERR_CONNECTION_|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE|WebSocket connection to/);
 });
 
 await finish();

@@ -11,6 +11,7 @@ import { CopyCli } from "../../ui/cli";
 import { Icon } from "../../ui/icons";
 import { List, type Column } from "../../ui/list";
 import { Field, Foreign, Panel, Problem } from "../../ui/parts";
+import { Fields } from "../events/fields";
 import { nothing, search, type Line, type Search } from "./search";
 
 const typingMs = 300;
@@ -21,13 +22,7 @@ const columns: Column<Line>[] = [
   { title: "Event", class: "time", cell: (each) => <strong><Foreign text={each.event} /></strong> },
   { title: "Sandbox", class: "id", cell: (each) => each.sandbox ? <a href={href("sandboxes", each.sandbox)}><Foreign mono text={each.sandbox} /></a> : "" },
   { title: "Owner", cell: (each) => each.owner ? <Foreign text={each.owner} /> : "" },
-  { title: "Details", class: "wide", cell: (each) => (
-    <span class="event-fields">
-      {each.details.map(([name, value]) => (
-        <span class="event-field" key={name}><span class="muted"><Foreign text={name} />=</span><Foreign text={value} /></span>
-      ))}
-    </span>
-  ) },
+  { title: "Details", class: "wide", cell: (each) => <Fields fields={each.details} /> },
   { title: "Hash", class: "id", cell: (each) => <code class="muted" title={each.hash}>{each.hash.slice(0, 8)}</code> },
 ];
 

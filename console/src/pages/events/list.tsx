@@ -9,6 +9,7 @@ import { CopyCli } from "../../ui/cli";
 import { List, type Column } from "../../ui/list";
 import { Field, Foreign, Panel } from "../../ui/parts";
 import { useFeed } from "./feed";
+import { Fields } from "./fields";
 
 const kinds: [string, string][] = [
   ["", "All types"], ["sandbox.*", "Sandboxes"], ["process.*", "Processes"], ["turn.*,snapshot.*", "Turns and snapshots"],
@@ -22,18 +23,9 @@ const clock = new Intl.DateTimeFormat(undefined, {
   hourCycle: "h23",
 });
 
-function valueText(value: unknown): string {
-  return typeof value === "string" ? value : JSON.stringify(value) ?? "";
-}
-
-function Fields({ event }: { event: Event }) {
-  return (
-    <span class="event-fields">
-      {Object.entries(event.fields ?? {}).map(([name, value]) => (
-        <span key={name} class="event-field"><span class="muted">{name}=</span><Foreign text={valueText(value)} /></span>
-      ))}
-    </span>
-  );
+function fieldsOf(event: Event): [string, string][] {
+  return Object.entries(event.fields ?? {}).map(([name, value]) =>
+    [name, typeof value === "string" ? value : JSON.stringify(value) ?? ""]);
 }
 
 function toneOf(type: string): string {
@@ -53,7 +45,7 @@ function columnsFor(isOfOneSandbox: boolean): Column<Event>[] {
     { title: "Time", class: "time mono", cell: (each) => clock.format(millis(each.time)) },
     { title: "Type", class: "time", cell: (each) => <span class={`event-type ${toneOf(each.type)}`}><Foreign text={each.type} /></span> },
     ...(isOfOneSandbox ? [] : [sandbox]),
-    { title: "Details", class: "wide", cell: (each) => <Fields event={each} /> },
+    { title: "Details", class: "wide", cell: (each) => <Fields fields={fieldsOf(each)} /> },
   ];
 }
 
