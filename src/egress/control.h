@@ -35,5 +35,5 @@ enum {
     CONTROL_FD = 3,
     CONTROL_MESSAGE_MAX = 256 * 1024,
     CONTROL_FDS = 2,
-    CONTROL_ADDRESSES_MAX = 64, /* in one grant */
+    CONTROL_ADDRESSES_MAX = 96, /* in one grant: all of a DNS reply */
 };

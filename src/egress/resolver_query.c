@@ -20,6 +20,8 @@ enum {
     GRANT_MS = 2000,
 };
 
+_Static_assert((int)CONTROL_ADDRESSES_MAX >= (int)DNS_RECORDS_MAX, "a reply is one grant");
+
 /* A query that waits for a name server, or for the routes of what that answered. */
 struct query {
     struct watch watch; /* first */
@@ -151,8 +153,7 @@ static int reply_grant(struct query *query, json_t *addresses)
         grant = grant_add(guest, &record->address, query->question.name, record->ttl);
         if (!grant)
             return -ENOSPC;
-        if (grant->is_ready || !grant_needs_route(guest, &record->address) ||
-            json_array_size(addresses) >= CONTROL_ADDRESSES_MAX)
+        if (grant->is_ready || !grant_needs_route(guest, &record->address))
             continue;
         grant->is_routed = true;
         address_to_text(&record->address, text);

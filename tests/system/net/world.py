@@ -29,6 +29,7 @@ ADDRESSES = {
     "ssh.test": ["93.184.216.36"],
     "silent.test": ["93.184.216.37"],
     "cut.test": ["93.184.216.34"],
+    "crowd.test": ["93.184.216.34"],
     "endless.test": ["93.184.216.34"],
     "doh.test": ["93.184.216.35"],
     "files.test": ["93.184.216.37"],
@@ -94,9 +95,10 @@ def answer(query, is_stream=False):
         hint = struct.pack(">HH", 4, 4) + socket.inet_aton("93.184.216.35")
         records.append((encode(name), kind, b"\0\1\0" + hint + struct.pack(">HH", 5, 3) + b"ech"))
     # "There is more, over TCP", where one of them has it and the other is cut again.
-    cut = 0x200 if name == "endless.test" or (name == "cut.test" and not is_stream) else 0
-    if name == "cut.test" and is_stream and kind == TYPES["A"]:
-        records = [(encode(name), kind, bytes([93, 184, 220, i])) for i in range(1, 61)]
+    long = {"cut.test": 60, "crowd.test": 100}
+    cut = 0x200 if name == "endless.test" or (name in long and not is_stream) else 0
+    if name in long and is_stream and kind == TYPES["A"]:
+        records = [(encode(name), kind, bytes([93, 184, 220, i + 1])) for i in range(long[name])]
     head = struct.pack(">HHHHHH", ident, 0x8180 | cut | (0 if found else 3), 1, len(records), 0, 0)
     body = b"".join(owner + struct.pack(">HHIH", rtype, 1, ttl, len(data)) + data
                     for owner, rtype, data in records)
