@@ -119,6 +119,8 @@ void report_limit(struct guest *guest, enum egress_bound bound)
     if (*told_ms > 0 && now_ms < *told_ms + LIMIT_PAUSE_MS)
         return;
     *told_ms = now_ms;
+    if (bound == BOUND_BYTES_OUT) /* the next holt-net must not begin anew */
+        report_active(guest->egress);
     control_send(guest->egress, json_pack("{s:s, s:I, s:s}", "do", "limit", "machine",
                                           (json_int_t)guest->number, "resource", names[bound]));
 }
@@ -142,16 +144,18 @@ void report_counters(struct egress *egress)
 
 void report_active(struct egress *egress)
 {
-    cleanup_json json_t *machines = json_array();
+    cleanup_json json_t *machines = json_array(), *out = json_array();
 
     for (struct guest *guest = egress->guests; guest; guest = guest->next) {
         if (guest->is_active && json_array_size(machines) < ACTIVE_MAX) {
             (void)json_array_append_new(machines, json_integer((json_int_t)guest->number));
+            (void)json_array_append_new(out, json_integer((json_int_t)guest->bytes_out));
             guest->is_active = false;
         }
     }
     if (json_array_size(machines) > 0)
-        control_send(egress, json_pack("{s:s, s:O}", "do", "active", "machines", machines));
+        control_send(
+            egress, json_pack("{s:s, s:O, s:O}", "do", "active", "machines", machines, "out", out));
 }
 
 static void done_send(struct egress *egress, uint64_t number)
@@ -287,6 +291,7 @@ static int add_handle(struct egress *egress, const json_t *message, int *fds, si
         policy_read(message, &policy) < 0)
         return -EPROTO;
     guest = egress_guest_add(egress, number, id, owner);
+    guest->bytes_out = (uint64_t)json_integer_value(json_object_get(message, "bytesOut"));
     egress_guest_set(guest, &policy);
     egress_guest_start(guest, TAKE_FD(fds[0]), TAKE_FD(fds[1]));
     done_send(egress, number);

@@ -10,8 +10,9 @@
  *   route, and the bounds of each sandbox, see hello_handle. Optional in config:
  *   "zones":[{"name":"corp.example","servers":["10.0.0.53"]}], the URL of the host's "proxy" with
  *   its login, and "direct", rules for what is dialed without it
- * - {"do":"add","machine":7,"id":"sb-...","owner":"alice","policy":{...}} with two descriptors: the
- *   TCP listener and the UDP socket of the resolver
+ * - {"do":"add","machine":7,"id":"sb-...","owner":"alice","policy":{...},"bytesOut":0} with two
+ *   descriptors: the TCP listener and the UDP socket of the resolver; bytesOut is what the sandbox
+ *   has sent by an earlier holt-net
  * - {"do":"set","machine":7,"policy":{...}}: answered by "done" once forbidden connections are cut
  * - {"do":"remove","machine":7}: ends all of its connections; answered by "done"
  *   "set" and "remove" of a sandbox that is not known change nothing and are answered as well
@@ -24,7 +25,8 @@
  *   sandbox; answered by "granted"
  * - {"do":"revoke","machine":7,"addresses":[...]}: no longer; not answered
  * - {"do":"log","machine":7,"line":{...}}: the fields of struct net_log_line, see host/net/net.h
- * - {"do":"active","machines":[7,9]}: they sent or received something in the last second
+ * - {"do":"active","machines":[7,9],"out":[812,0]}: they sent or received something in the last
+ *   second; the bytes that each has sent since its network began
  * - {"do":"limit","machine":7,"resource":"connections"}: the sandbox has reached a bound; once a
  *   minute at most for each
  * - {"do":"counters", ...}: totals since its start, once a second while they change

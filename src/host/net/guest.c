@@ -81,9 +81,10 @@ int net_guest_attach(struct net *net, struct net_guest *guest, struct err *err)
     fds[0] = sockets.listener_fd;
     fds[1] = sockets.resolver_fd;
     r = net_helper_send(net,
-                        json_pack("{s:s, s:I, s:s, s:s, s:o}", "do", "add", "machine",
+                        json_pack("{s:s, s:I, s:s, s:s, s:o, s:I}", "do", "add", "machine",
                                   (json_int_t)guest->number, "id", guest->id, "owner", guest->owner,
-                                  "policy", net_policy_to_json(&guest->policy)),
+                                  "policy", net_policy_to_json(&guest->policy), "bytesOut",
+                                  (json_int_t)guest->bytes_out),
                         fds, CONTROL_FDS);
     guest->is_attached = r == 0;
     return r < 0 ? err_sys(err, r, "send to holt-net") : 0;

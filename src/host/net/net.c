@@ -55,7 +55,7 @@ static void grant_handle(struct net *net, struct net_guest *guest, const json_t 
 }
 
 /* A machine is valid until net_stop returns, which this thread answers. */
-static void active_handle(struct net *net, const json_t *machines)
+static void active_handle(struct net *net, const json_t *machines, const json_t *out)
 {
     const json_t *each;
     size_t i;
@@ -63,8 +63,10 @@ static void active_handle(struct net *net, const json_t *machines)
     json_array_foreach(machines, i, each) {
         struct net_guest *guest = net_guest_of_number(net, (uint64_t)json_integer_value(each));
 
-        if (guest)
-            atomic_store(&guest->machine->net_active_ms, clock_boot_ms());
+        if (!guest)
+            continue;
+        atomic_store(&guest->machine->net_active_ms, clock_boot_ms());
+        guest->bytes_out = (uint64_t)json_integer_value(json_array_get(out, i));
     }
 }
 
@@ -92,7 +94,7 @@ static void message_handle(struct net *net, const json_t *message)
     } else if (strcmp(what, "log") == 0 && guest) {
         line_handle(net, guest, json_object_get(message, "line"));
     } else if (strcmp(what, "active") == 0) {
-        active_handle(net, json_object_get(message, "machines"));
+        active_handle(net, json_object_get(message, "machines"), json_object_get(message, "out"));
     } else if (strcmp(what, "limit") == 0 && guest) {
         machine_event(
             guest->machine, EVENT_SANDBOX_LIMITED,

@@ -52,8 +52,9 @@ struct net_guest {
     struct net_policy policy;
     struct net_routes routes;
     struct net_denials denials;
-    int link_fd;      /* keeps the BPF program attached */
-    bool is_attached; /* holt-net was told of it */
+    uint64_t bytes_out; /* that it has sent, for a holt-net that is started again */
+    int link_fd;        /* keeps the BPF program attached */
+    bool is_attached;   /* holt-net was told of it */
 };
 
 enum net_job_kind { NET_JOB_START, NET_JOB_SET, NET_JOB_RENEW, NET_JOB_STOP };
