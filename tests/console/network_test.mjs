@@ -223,6 +223,15 @@ await claim("the_create_dialog_has_the_policy", async () => {
   forgive(/status of 400/);
 });
 
+await claim("a_proxy_is_shown_without_its_login", async () => {
+  writeFileSync(join(folder, "policy"), "mode allow\nallow example.com\nproxy socks5://user:secret@93.184.216.35:1080\n");
+  await daemon.holt("create", "--name", "proxied", "--net-file", join(folder, "policy"));
+  const proxied = JSON.parse(await daemon.holt("inspect", "proxied"));
+  await go(page, `#/sandboxes/${proxied.id}/network`);
+  await layer("Sandbox").getByText("socks5://93.184.216.35:1080").waitFor();
+  assert.doesNotMatch(await page.content(), /secret/);
+});
+
 await claim("a_reader_sees_the_network_and_changes_nothing", async () => {
   const { secret } = await daemon.call("TokenService/Create", { role: "read-only" });
   const reader = await open(daemon, { token: secret, at: `#/sandboxes/${id}/network` });

@@ -50,6 +50,7 @@ function Layer({ layer, onRemove }: { layer: NetworkLayer; onRemove?: (rule: str
           <Rules layer={layer} kind="allow" onRemove={onRemove} />
         </ul>
       ) : <p class="muted">{layer.mode === "any" ? "No limit." : "No rules."}</p>}
+      {layer.proxy && <p class="muted">Connections go through the proxy <Foreign mono text={layer.proxy} />.</p>}
       {layer.allowWins && <p class="muted">Here a rule that allows wins over one that denies.</p>}
     </section>
   );
