@@ -355,8 +355,10 @@ int session_store_remove(struct session_store *store, const struct caller *calle
 {
     struct session_info info;
 
-    if (!session_store_get(store, id, &info) || !is_visible(&info, caller))
-        return err_set(err, ERR_NOT_FOUND, "no session '%.40s'", id);
+    if (!session_store_get(store, id, &info) || !is_visible(&info, caller)) {
+        (void)err_set(err, ERR_NOT_FOUND, "no session '%.40s'", id);
+        return err_remedy(err, "list sessions with 'holt console ls'");
+    }
     if (info.login.caller.role > caller->role)
         return err_set(err, ERR_DENIED, "the role %s cannot end a session with %s",
                        role_name(caller->role), role_name(info.login.caller.role));

@@ -465,8 +465,10 @@ int token_store_remove(struct token_store *store, const struct caller *caller, c
 
     lock_scope(&store->change);
     token = token_by_id(store, id); /* only a change, which we hold, removes it */
-    if (!token || !is_visible(&token->row.info, caller, clock_wall_ms()))
-        return err_set(err, ERR_NOT_FOUND, "no token '%.40s'", id);
+    if (!token || !is_visible(&token->row.info, caller, clock_wall_ms())) {
+        (void)err_set(err, ERR_NOT_FOUND, "no token '%.40s'", id);
+        return err_remedy(err, "list tokens with 'holt token ls'");
+    }
     if (token->row.info.role > caller->role)
         return err_set(err, ERR_DENIED, "a token with the role %s cannot remove one with %s",
                        role_name(caller->role), role_name(token->row.info.role));

@@ -193,7 +193,8 @@ int origin_rules_check_preview(const struct origin_rules *origin_rules, struct e
     if (!preview_name(origin_rules, name) || !is_name(name) || is_address(name) ||
         is_within(name, "localhost"))
         return err_set(err, ERR_INVALID,
-                       "preview.domain must be a host name, or https:// and a host name, not '%s'",
+                       "preview.domain must be a host name that is not below localhost, or "
+                       "https:// and such a name, not '%s'",
                        origin_rules->preview);
     r = names_check(name, origin_rules->listen, err);
     if (r == 0)

@@ -39,6 +39,8 @@ static int network_print(const struct output_options *options, const struct holt
         (void)printf("%s\n", network->mode);
         return command_printed();
     }
+    if (network->layer_count == 0)
+        (void)printf("# mode %s: nothing is set\n", network->mode);
     for (size_t i = 0; i < network->layer_count; i++) {
         const struct holt_network_layer *layer = network->layers[i];
         bool is_own = i + 1 == network->layer_count;
