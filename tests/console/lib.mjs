@@ -158,6 +158,11 @@ export function forgive(pattern) {
   }
 }
 
+// What the browser itself reports of connections that fail while a daemon is away.
+export function forgiveAbsence() {
+  forgive(/ERR_(CONNECTION_|EMPTY_RESPONSE|INCOMPLETE|SOCKET_NOT_CONNECTED)|WebSocket connection to/);
+}
+
 // A browser profile of its own: cookies, storage, theme.
 export async function newContext(options = {}) {
   browser ??= await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"], timeout: patienceMs });

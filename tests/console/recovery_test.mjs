@@ -1,6 +1,6 @@
 // The daemon is killed and comes back: pages go on by themselves.
 import assert from "node:assert/strict";
-import { claim, eventually, finish, forgive, open, startDaemon } from "./lib.mjs";
+import { claim, eventually, finish, forgive, forgiveAbsence, open, startDaemon } from "./lib.mjs";
 
 const daemon = await startDaemon();
 await daemon.holt("create", "--name", "steady");
@@ -46,6 +46,6 @@ await claim("a_session_that_is_over_leads_to_the_login", async () => {
   await other.context().close();
 });
 
-// The browser itself reports connections that fail while the daemon is away.
-forgive(/ERR_CONNECTION_|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE|WebSocket connection to|status of 401/);
+forgiveAbsence();
+forgive(/status of 401/);
 await finish();

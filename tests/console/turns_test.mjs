@@ -80,6 +80,7 @@ await claim("a_rollback_can_keep_the_current_files_as_a_turn", async () => {
   await dialog.getByText("Nothing is lost").waitFor();
   await dialog.getByRole("button", { name: "Roll back" }).click();
   await state("turn-0003").waitFor();
+  await page.getByText("Rolled back to turn-0002").waitFor();
   assert.equal(await content("/workspace/file"), "after");
   await state("turn-0002").getByText("base").waitFor();
   // turn-0003 hangs on turn-0001: two lanes.
@@ -237,7 +238,7 @@ await claim("a_rollback_with_pruning_names_the_snapshots", async () => {
   await dialog.locator(".lost").getByText("2 newer snapshots").waitFor();
   await dialog.getByRole("button", { name: "Roll back" }).click();
   await state("turn-0003").waitFor({ state: "detached" });
-  assert.equal((await daemon.call("SnapshotService/List", { sandboxId: "work" })).snapshots.length, 1);
+  await eventually(async () => (await daemon.call("SnapshotService/List", { sandboxId: "work" })).snapshots.length === 1);
 });
 
 await finish();
