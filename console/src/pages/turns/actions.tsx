@@ -45,13 +45,13 @@ interface Loss {
 
 async function lossOf(sandbox: Sandbox, snapshot: string, signal: AbortSignal): Promise<Loss> {
   const of = { sandboxId: sandbox.id, to: "", toSandboxId: "" };
-  const processes = client(ProcessService).list({ sandboxId: sandbox.id }, { signal });
-  const changed = readChanges({ ...of, from: snapshot }, signal);
-  const unsaved = sandbox.base === snapshot ? changed : readChanges({ ...of, from: "" }, signal);
-  return {
-    changed: await changed, unsaved: await unsaved,
-    processes: (await processes).processes.filter((each) => each.state === ProcessState.running),
-  };
+  const asked = readChanges({ ...of, from: snapshot }, signal);
+  // All at once: one that nobody waits for would be an error of the page when the dialog is closed.
+  const [changed, unsaved, { processes }] = await Promise.all([
+    asked, sandbox.base === snapshot ? asked : readChanges({ ...of, from: "" }, signal),
+    client(ProcessService).list({ sandboxId: sandbox.id }, { signal }),
+  ]);
+  return { changed, unsaved, processes: processes.filter((each) => each.state === ProcessState.running) };
 }
 
 function atLeast(changes: Changes): string {
