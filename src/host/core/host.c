@@ -56,7 +56,6 @@
 
 enum {
     LABEL_BYTES = 32,
-    REAP_WAIT_MS = 10000,
     CLOSE_MS = 8000, /* for the end of what still runs when the daemon stops */
     STORE_TRIES = 100,
     STORE_PAUSE_MS = 100,
@@ -531,55 +530,6 @@ void *host_extension_data(struct host *host)
     return host->extension_data;
 }
 
-/* Waits until all ended machines have released their resources, at most REAP_WAIT_MS. */
-static void wait_reaped(struct host *host)
-{
-    uint64_t deadline_ms = clock_after_ms(REAP_WAIT_MS);
-    lock_scope(&host->lock);
-
-    while (host->reaping > 0 && cond_wait_until(&host->changed, &host->lock, deadline_ms))
-        ;
-}
-
-int host_set_template_owner(struct host *host, const char *name, const char *owner, struct err *err)
-{
-    return registry_put_template_owner(host->registry, name, owner, err);
-}
-
-int host_get_template_owner(struct host *host, const char *name, char **ret, struct err *err)
-{
-    return registry_get_template_owner(host->registry, name, ret, err);
-}
-
-int host_remove_template(struct host *host, const char *name, struct err *err)
-{
-    struct template_record record = { .owner = OWNER_ROOT };
-    struct err ignored;
-    int r;
-
-    lock_take(&host->lock);
-    if (strcmp(host->warm_template, name) == 0)
-        (void)snprintf(host->warm_template, sizeof(host->warm_template), "%s",
-                       host->default_template);
-    lock_release(&host->lock);
-    pool_drop_template(host->pool, name);
-    (void)registry_get_template(host->registry, name, &record, &ignored);
-    r = template_remove(host->store, name, err);
-    if (r < 0 && err->kind == ERR_BUSY) {
-        wait_reaped(host);
-        r = template_remove(host->store, name, err);
-    }
-    if (r == 0)
-        (void)registry_put_template_owner(host->registry, name, NULL, &ignored);
-    fault_point("template.removed");
-    if (r == 0)
-        owned_template_release(host, name);
-    if (r == 0)
-        owner_event(host, record.owner, EVENT_TEMPLATE_REMOVED,
-                    json_pack("{s:s}", "template", name));
-    return r;
-}
-
 int host_find_runtime(const struct host *host, const char *name, const struct runtime_ops **ret,
                       struct err *err)
 {
@@ -589,15 +539,4 @@ int host_find_runtime(const struct host *host, const char *name, const struct ru
     if (name)
         r = runtime_find(name, ret, err);
     return r < 0 ? r : (*ret)->probe(err);
-}
-
-int host_choose_template(struct host *host, const struct caller *caller, const char *wanted,
-                         char *ret, struct err *err)
-{
-    struct template_record record;
-    int r = owned_template_find(host, caller, wanted, &record, err);
-
-    if (r == 0)
-        (void)snprintf(ret, TEMPLATE_NAME_MAX + 1, "%s", record.store_name);
-    return r;
 }
