@@ -27,6 +27,7 @@
     row(LOCK_TOOL_JOB, "toolbox/job.c", "the state of one job")                                    \
     row(LOCK_TOOL_RESULTS, "toolbox/bounded_dir.c", "the files of one bounded directory")          \
     row(LOCK_OWNERS, "host/owner/owner.c", "a change of the ceilings of an owner")                 \
+    row(LOCK_SECRETS, "host/secret/secret.c", "the key of the secrets, and a change of one")       \
     row(LOCK_POOL, "host/machine/pool.c", "the warm machines")                                     \
     row(LOCK_HOST, "host/core/host.c", "the sandboxes, the limits, the slots of user ids")         \
     row(LOCK_SANDBOX, "host/sandbox/sandbox.c", "one sandbox")                                     \

@@ -48,6 +48,7 @@
 #include "host/registry/registry.h"
 #include "host/sandbox/expiry.h"
 #include "host/sandbox/sandbox_internal.h"
+#include "host/secret/secret.h"
 #include "host/volume/named_volume.h"
 #include "host/volume/unrecorded.h"
 #include "kernel/cgroup/cgroup.h"
@@ -216,6 +217,8 @@ static int open_records(struct host *host, const struct config *config, struct e
         return err_sys(err, -errno, "open state directory '%s'", config->state);
     r = registry_open(path, &host->registry, err);
     if (r == 0)
+        r = secrets_open(host->state_fd, host->registry, &host->secrets, err);
+    if (r == 0)
         r = host_load_owners(host, err);
     if (r == 0)
         r = named_volumes_migrate(host, err);
@@ -295,6 +298,7 @@ static void host_free(struct host *host)
     owner_events_free(host->owner_events);
     free(host->metrics);
     journal_close(host->journal);
+    secrets_close(host->secrets);
     registry_close(host->registry);
     (void)fd_close(host->tools_fd);
     (void)fd_close(host->outputs_fd);

@@ -40,6 +40,7 @@ struct runtime_ops;
 struct sandbox;
 struct sandbox_index;
 struct sandbox_limits;
+struct secrets;
 struct shared_volume_removal;
 struct history;
 struct storage_monitor;
@@ -51,6 +52,7 @@ struct unrecorded_volume;
 struct host {
     struct store *store;
     struct registry *registry;
+    struct secrets *secrets;
     struct audit *audit;
     struct event_ring *events;
     struct owner_events *owner_events;

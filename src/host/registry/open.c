@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "base/xalloc.h"
 #include "host/registry/registry_internal.h"
+#include "host/secret/secret_registry.h"
 
 enum {
     APPLICATION_ID = 0x486f6c74,
@@ -96,6 +97,18 @@ static const char *const statement_texts[STATEMENTS] = {
     [STATEMENT_LIST_SESSIONS] =
         ("SELECT id, owner, role, token, main_mark, scope, cookie_hash, key_hash, address, agent,"
          " created_ms, expires_ms, sandbox, port, parent FROM sessions ORDER BY created_ms, id"),
+    [STATEMENT_PUT_SECRET] =
+        ("INSERT INTO secrets (id, owner, name, kind, use, sealed, created_ms, changed_ms)"
+         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+         " ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, use = excluded.use,"
+         " sealed = excluded.sealed, changed_ms = excluded.changed_ms"),
+    [STATEMENT_REMOVE_SECRET] = "DELETE FROM secrets WHERE id = ?1",
+    [STATEMENT_LIST_SECRETS] =
+        ("SELECT id, owner, name, kind, use, sealed, created_ms, changed_ms FROM secrets"
+         " ORDER BY number"),
+    [STATEMENT_PUT_GRANTS] = ("INSERT INTO secret_grants (sandbox, grants) VALUES (?1, ?2)"
+                              " ON CONFLICT (sandbox) DO UPDATE SET grants = excluded.grants"),
+    [STATEMENT_GET_GRANTS] = "SELECT grants FROM secret_grants WHERE sandbox = ?1",
     [STATEMENT_LIST_MOUNTS] =
         "SELECT path, depot, read_only FROM mounts WHERE sandbox = ?1 ORDER BY path",
 };
@@ -302,6 +315,7 @@ static int check_rows(struct registry *registry, const struct row_layout *layout
         struct template_record template;
         struct share share;
         struct session_row session;
+        struct secret_row secret;
     } row;
     int r = sql_write_select(layout, &sql);
     int rc;
@@ -338,6 +352,8 @@ static int check_tables(struct registry *registry, struct err *err)
         r = check_rows(registry, &row_share, "kind", err);
     if (r >= 0)
         r = check_rows(registry, &row_session, "id", err);
+    if (r >= 0)
+        r = check_rows(registry, &row_secret, "number", err);
     return r;
 }
 

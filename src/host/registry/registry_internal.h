@@ -60,10 +60,15 @@ enum registry_statement {
     STATEMENT_PUT_SESSION,
     STATEMENT_REMOVE_SESSION,
     STATEMENT_LIST_SESSIONS,
+    STATEMENT_PUT_SECRET,
+    STATEMENT_REMOVE_SECRET,
+    STATEMENT_LIST_SECRETS,
+    STATEMENT_PUT_GRANTS,
+    STATEMENT_GET_GRANTS,
     STATEMENTS
 };
 
-enum { REGISTRY_VERSION = 13 };
+enum { REGISTRY_VERSION = 14 };
 
 /* The SQL that leads from each version of the tables to the next. */
 extern const char *const registry_schema[REGISTRY_VERSION];
@@ -121,7 +126,7 @@ struct row_layout {
 };
 
 extern const struct row_layout row_sandbox, row_label, row_mount, row_snapshot, row_volume,
-    row_template, row_share, row_ceiling, row_session;
+    row_template, row_share, row_ceiling, row_session, row_secret;
 
 /* Appends "a, b, c", "?2, ?3, ?4" (first = 2) or "b = excluded.b, c = excluded.c". The last one
  * leaves out the key, the first column: setting it, even to itself, would make SQLite search all

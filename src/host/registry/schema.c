@@ -194,7 +194,26 @@ static const char schema_13[] = "ALTER TABLE sessions ADD COLUMN sandbox TEXT NO
                                 "ALTER TABLE sessions ADD COLUMN port INTEGER NOT NULL DEFAULT 0;"
                                 "ALTER TABLE sessions ADD COLUMN parent TEXT NOT NULL DEFAULT '';";
 
+/* Sealed secrets, and what each sandbox has of them (JSON; see host/secret/grant.h). */
+static const char schema_14[] =
+    "CREATE TABLE IF NOT EXISTS secrets ("
+    " number INTEGER PRIMARY KEY,"
+    " id TEXT NOT NULL UNIQUE,"
+    " owner TEXT NOT NULL,"
+    " name TEXT NOT NULL,"
+    " kind TEXT NOT NULL,"
+    " use TEXT NOT NULL,"
+    " sealed TEXT NOT NULL,"
+    " created_ms INTEGER NOT NULL,"
+    " changed_ms INTEGER NOT NULL,"
+    " UNIQUE (owner, name)"
+    ") STRICT;"
+    "CREATE TABLE IF NOT EXISTS secret_grants ("
+    " sandbox TEXT PRIMARY KEY REFERENCES sandboxes (id) ON DELETE CASCADE,"
+    " grants TEXT NOT NULL"
+    ") STRICT, WITHOUT ROWID;";
+
 const char *const registry_schema[REGISTRY_VERSION] = {
     schema_1, schema_2, schema_3,  schema_4,  schema_5,  schema_6,  schema_7,
-    schema_8, schema_9, schema_10, schema_11, schema_12, schema_13,
+    schema_8, schema_9, schema_10, schema_11, schema_12, schema_13, schema_14,
 };
