@@ -2,16 +2,20 @@
 #include "kernel/sk_lookup.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/bpf.h>
+#include <linux/mount.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "kernel/mount.h"
 
-enum { DNS_PORT = 53 };
+enum { DNS_PORT = 53, PIN_PATH_BYTES = 64 };
 
 #define CONTEXT(field) ((int16_t)offsetof(struct bpf_sk_lookup, field))
 
@@ -137,6 +141,45 @@ int sk_lookup_attach(int netns_fd, int listener_fd, struct in_addr resolver)
         return program_fd;
     attr.link_create.prog_fd = (uint32_t)program_fd;
     return bpf_call(BPF_LINK_CREATE, &attr);
+}
+
+int sk_lookup_pins_open(void)
+{
+    static const struct mount_option mode = { "mode", "700" };
+
+    return mount_new("bpf", &mode, 1, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+}
+
+/* bpf(2) takes a directory as a descriptor from Linux 6.5 on only. */
+static void pin_path(int pins_fd, uint64_t number, char *ret)
+{
+    (void)snprintf(ret, PIN_PATH_BYTES, "/proc/self/fd/%d/%" PRIu64, pins_fd, number);
+}
+
+int sk_lookup_pin(int pins_fd, uint64_t number, int link_fd)
+{
+    char path[PIN_PATH_BYTES];
+    union bpf_attr attr = { .pathname = (uint64_t)(uintptr_t)path, .bpf_fd = (uint32_t)link_fd };
+
+    pin_path(pins_fd, number, path);
+    return bpf_call(BPF_OBJ_PIN, &attr);
+}
+
+/* The kernel detaches the program of a removed name later; its owner may want the next one now. */
+void sk_lookup_unpin(int pins_fd, uint64_t number)
+{
+    char path[PIN_PATH_BYTES];
+    union bpf_attr get = { .pathname = (uint64_t)(uintptr_t)path };
+    union bpf_attr detach = { .link_detach = { 0 } };
+    cleanup_close int link_fd = -EBADF;
+
+    pin_path(pins_fd, number, path);
+    link_fd = bpf_call(BPF_OBJ_GET, &get);
+    if (link_fd < 0)
+        return;
+    detach.link_detach.link_fd = (uint32_t)link_fd;
+    (void)bpf_call(BPF_LINK_DETACH, &detach);
+    (void)unlink(path);
 }
 
 int sk_lookup_check(void)

@@ -9,12 +9,12 @@
 #include "base/xalloc.h"
 #include "egress/control.h"
 #include "host/net/net_internal.h"
+#include "kernel/sk_lookup.h"
 
 void net_guest_free(struct net_guest *guest)
 {
     if (!guest)
         return;
-    (void)fd_close(guest->link_fd);
     net_routes_done(&guest->routes);
     net_policy_done(&guest->policy);
     free(guest->owner);
@@ -60,7 +60,6 @@ struct net_guest *net_guest_new(struct net *net, const struct net_job *job)
     guest->number = ++net->last_number;
     guest->owner = xstrdup(job->user.owner);
     guest->recorded = xstrdup(job->user.recorded);
-    guest->link_fd = -EBADF;
     (void)snprintf(guest->id, sizeof(guest->id), "%s", job->user.id);
     net_policy_copy(job->policy, &guest->policy);
     lock_take(&net->lock);
@@ -93,7 +92,7 @@ int net_guest_attach(struct net *net, struct net_guest *guest, struct err *err)
 void net_guest_detach(struct net *net, struct net_guest *guest, bool has_namespace)
 {
     net_denials_write(net, guest);
-    guest->link_fd = fd_close(guest->link_fd);
+    sk_lookup_unpin(net->pins_fd, guest->number);
     if (has_namespace)
         net_namespace_clear(net, guest);
     if (guest->is_attached)

@@ -303,13 +303,13 @@ int net_namespace_prepare(struct net *net, struct net_guest *guest, struct net_s
                           struct err *err)
 {
     cleanup_with(net_sockets_done) struct net_sockets sockets = { -EBADF, -EBADF };
-    cleanup_close int netns_fd = -EBADF;
+    cleanup_close int netns_fd = -EBADF, link_fd = -EBADF;
     struct in_addr resolver;
     const char *step = "enter the network namespace";
     int r;
 
     (void)inet_pton(AF_INET, NET_RESOLVER, &resolver);
-    guest->link_fd = fd_close(guest->link_fd);
+    sk_lookup_unpin(net->pins_fd, guest->number);
     net_routes_done(&guest->routes);
     net_routes_fill(&guest->policy, &guest->routes);
     r = namespace_enter(net, guest);
@@ -326,12 +326,13 @@ int net_namespace_prepare(struct net *net, struct net_guest *guest, struct net_s
     }
     if (r < 0)
         return err_sys(err, r, "%s of sandbox '%s'", step, guest->id);
-    guest->link_fd = sk_lookup_attach(netns_fd, sockets.listener_fd, resolver);
-    if (guest->link_fd < 0) {
+    link_fd = sk_lookup_attach(netns_fd, sockets.listener_fd, resolver);
+    r = link_fd < 0 ? link_fd : sk_lookup_pin(net->pins_fd, guest->number, link_fd);
+    if (r < 0) {
         (void)err_set(err, ERR_UNSUPPORTED,
                       "a sandbox cannot have a network: the kernel refuses a BPF program of the "
                       "kind sk_lookup: %s",
-                      strerror(-guest->link_fd));
+                      strerror(-r));
         return err_remedy(err, "use --net none, or a kernel with CONFIG_BPF_SYSCALL and let holtd "
                                "have CAP_BPF and CAP_NET_ADMIN");
     }

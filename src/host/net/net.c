@@ -286,6 +286,9 @@ int net_open(struct host *host, const struct config *config, struct net **ret, s
     net->last_job = &net->jobs;
     net->home = netns_id();
     net->bpf_result = sk_lookup_check();
+    net->pins_fd = net->bpf_result < 0 ? -EBADF : sk_lookup_pins_open();
+    if (net->bpf_result == 0 && net->pins_fd < 0)
+        net->bpf_result = net->pins_fd;
     lock_init(&net->lock, LOCK_NET);
     cond_init(&net->changed);
     net->home_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -343,6 +346,7 @@ void net_close(struct net *net)
     json_decref(net->bounds);
     (void)fd_close(net->wake_fd);
     (void)fd_close(net->home_fd);
+    (void)fd_close(net->pins_fd);
     cond_destroy(&net->changed);
     lock_destroy(&net->lock);
     free(net);

@@ -53,7 +53,6 @@ struct net_guest {
     struct net_routes routes;
     struct net_denials denials;
     uint64_t bytes_out; /* that it has sent, for a holt-net that is started again */
-    int link_fd;        /* keeps the BPF program attached */
     bool is_attached;   /* holt-net was told of it */
 };
 
@@ -76,7 +75,8 @@ struct net {
     struct host *host;
     int home_fd; /* the daemon's own network namespace */
     ino_t home;
-    int bpf_result; /* of sk_lookup_check */
+    int bpf_result; /* 0, or why the kernel refuses the BPF program */
+    int pins_fd;    /* keeps the programs of guests attached, by their numbers */
     int wake_fd;
     struct thread thread;
 

@@ -125,6 +125,49 @@ static void servers_behind_the_program_are_not_reached(void)
     CHECK(route_flush(routes) == 0);
 }
 
+static bool is_taken(int listener_fd)
+{
+    cleanup_close int fd = -EBADF;
+
+    if (try_connect("::ffff:1.2.3.4", 80, SOCK_STREAM) != 0)
+        return false;
+    fd = accept4(listener_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    return fd >= 0;
+}
+
+static void a_program_stays_attached_without_a_descriptor(void)
+{
+    struct route_range all = range_of("::ffff:0.0.0.0", 96);
+    cleanup_close int routes = route_open(), listener = -EBADF, link = -EBADF, pins = -EBADF;
+    cleanup_close int netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    struct in_addr resolver4;
+
+    CHECK(inet_pton(AF_INET, RESOLVER, &resolver4) == 1);
+    CHECK(route_add(routes, ROUTE_LOCAL, &all) == 0);
+    listener = listener_open();
+    pins = sk_lookup_pins_open();
+    CHECK(pins >= 0);
+    sk_lookup_unpin(pins, 7); /* there is none yet */
+    for (int i = 0; i < 3; i++) {
+        link = sk_lookup_attach(netns, listener, resolver4);
+        CHECK(sk_lookup_pin(pins, 7, link) == 0);
+        CHECK(sk_lookup_pin(pins, 7, link) == -EEXIST);
+        link = fd_close(link);
+        CHECK(is_taken(listener));
+        sk_lookup_unpin(pins, 7);
+        CHECK(!is_taken(listener));
+    }
+    link = sk_lookup_attach(netns, listener, resolver4);
+    CHECK(sk_lookup_pin(pins, 8, link) == 0);
+    link = fd_close(link);
+    CHECK(is_taken(listener));
+    pins = fd_close(pins); /* the daemon has died */
+    for (int i = 0; i < 1000 && is_taken(listener); i++)
+        (void)usleep(10000);
+    CHECK(!is_taken(listener));
+    CHECK(route_flush(routes) == 0);
+}
+
 static void lists_of_routes_are_added_whole(void)
 {
     struct route_entry list[150];
@@ -158,6 +201,7 @@ int main(void)
     }
     RUN(connections_to_granted_addresses_reach_the_listener);
     RUN(servers_behind_the_program_are_not_reached);
+    RUN(a_program_stays_attached_without_a_descriptor);
     RUN(lists_of_routes_are_added_whole);
     return 0;
 }
