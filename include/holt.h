@@ -919,6 +919,7 @@ HOLT_API int holt_env_execute_tool(struct holt_env *env, const struct holt_tool_
 
 #include "holt_host.h"
 #include "holt_network.h"
+#include "holt_secret.h"
 #include "holt_template.h"
 #include "holt_tool.h"
 #include "holt_volume.h"

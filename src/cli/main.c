@@ -68,6 +68,10 @@ const struct command *const commands[] = {
     &command_template_net,
     &command_template_share,
 
+    &command_secret_set,
+    &command_secret_ls,
+    &command_secret_rotate,
+    &command_secret_rm,
     &command_volume_adopt,
     &command_volume_create,
     &command_volume_ls,

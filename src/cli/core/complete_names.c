@@ -100,6 +100,13 @@ static void volumes_offer(struct holt *holt, const char *sandbox, const char *st
                item, complete_offer(start, item->name, item->id));
 }
 
+static void secrets_offer(struct holt *holt, const char *sandbox, const char *start)
+{
+    (void)sandbox;
+    OFFER_LIST(struct holt_secret_list, holt_secret_list(holt, HOLT_NO_DEADLINE, &list, &error),
+               item, complete_offer(start, item->name, item->hosts[0]));
+}
+
 static void unrecorded_offer(struct holt *holt, const char *sandbox, const char *start)
 {
     cleanup_result struct holt_volume_list *list = NULL;
@@ -154,12 +161,19 @@ static const struct source {
     bool is_of_sandbox;
     void (*offer)(struct holt *holt, const char *sandbox, const char *start);
 } sources[] = {
-    { "ID", false, sandboxes_offer },       { "ID:", false, places_offer },
-    { "TEMPLATE", false, templates_offer }, { "SNAPSHOT", true, snapshots_offer },
-    { "PROCESS", true, processes_offer },   { "VOLUME", false, volumes_offer },
-    { "OWNER", false, owners_offer },       { "TOKEN", false, tokens_offer },
-    { "SESSION", false, sessions_offer },   { "TOOL", false, tools_offer },
-    { "SHELL", true, shells_offer },        { "UNRECORDED", false, unrecorded_offer },
+    { "ID", false, sandboxes_offer },
+    { "ID:", false, places_offer },
+    { "TEMPLATE", false, templates_offer },
+    { "SNAPSHOT", true, snapshots_offer },
+    { "PROCESS", true, processes_offer },
+    { "VOLUME", false, volumes_offer },
+    { "SECRET", false, secrets_offer },
+    { "OWNER", false, owners_offer },
+    { "TOKEN", false, tokens_offer },
+    { "SESSION", false, sessions_offer },
+    { "TOOL", false, tools_offer },
+    { "SHELL", true, shells_offer },
+    { "UNRECORDED", false, unrecorded_offer },
 };
 
 void complete_names(const char *kind, const char *sandbox, const char *start)

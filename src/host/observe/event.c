@@ -81,6 +81,9 @@ static const struct {
     [EVENT_VOLUME_SHARED] = { "volume.shared", "volume-share" },
     [EVENT_REGISTRY_INCOMPLETE] = { "registry.incomplete", "registry-incomplete" },
     [EVENT_VOLUME_UNRECORDED] = { "volume.unrecorded", NULL },
+    [EVENT_SECRET_SET] = { "secret.set", "secret-set" },
+    [EVENT_SECRET_ROTATED] = { "secret.rotated", "secret-rotate" },
+    [EVENT_SECRET_REMOVED] = { "secret.removed", "secret-remove" },
     [EVENT_OWNER_CHANGED] = { "owner.changed", "owner-change" },
     [EVENT_VOLUME_ADOPTED] = { "volume.adopted", "volume-adopt" },
 };

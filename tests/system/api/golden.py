@@ -269,6 +269,24 @@ def volume_calls(call):
     call("adopt no volume", "VolumeService/Adopt", volume="nothing")
 
 
+def secret_calls(call):
+    call("no secrets", "SecretService/List")
+    call("secret", "SecretService/Set", name="service", value="golden-value", hosts=["API.example.com", "*.example.org:8443"])
+    call("secret in a query", "SecretService/Set", name="query", value="golden-value", hosts=["api.example.com"], query="key", env="KEY")
+    call("secret without hosts", "SecretService/Set", name="none", value="golden-value")
+    call("secret for an address", "SecretService/Set", name="none", value="golden-value", hosts=["127.0.0.1"])
+    call("secret of a template without a place", "SecretService/Set", name="none", value="golden-value", hosts=["api.example.com"],
+         header="Authorization: Bearer")
+    call("secret of two lines", "SecretService/Set", name="none", value="a\nb", hosts=["api.example.com"])
+    call("secret of a reserved name", "SecretService/Set", name="holt-none", value="golden-value", hosts=["api.example.com"])
+    call("secrets", "SecretService/List")
+    call("rotate a secret", "SecretService/Rotate", secret="service", value="golden-value-2")
+    call("rotate no secret", "SecretService/Rotate", secret="none", value="golden-value-2")
+    call("remove a secret", "SecretService/Remove", secret="service")
+    call("remove a secret by owner", "SecretService/Remove", secret="root/query")
+    call("remove no secret", "SecretService/Remove", secret="service")
+
+
 def snapshot_calls(call, run):
     run("echo one >/workspace/a; printf 'x\\0y' >/workspace/binary; mkdir /workspace/d; ln -s a /workspace/link")
     call("turn", "SnapshotService/TurnComplete", sandboxId="plain")
@@ -572,6 +590,7 @@ def all_calls(daemon, directory):
     host_calls(call)
     sandbox_calls(call)
     volume_calls(call)
+    secret_calls(call)
     snapshot_calls(call, lambda script: daemon.stream("/holt.v1.ProcessService/Exec", {
         "sandboxId": "plain", "process": {"args": ["sh", "-c", script]}}))
     process_calls(call)
@@ -646,6 +665,8 @@ BASES = {  # a request that is right, and is refused for what it names, or chang
     "TemplateService/Import": {"name": "nothing", "path": "/no/such/path", "settings": {}},
     "TemplateService/List": {}, "TemplateService/Remove": {"name": "nothing"},
     "TemplateService/Commit": {**NOBODY, "name": "nothing"},
+    "SecretService/Set": {"name": "a secret's name", "value": "x", "hosts": ["api.example.com"]}, "SecretService/List": {},
+    "SecretService/Rotate": {"secret": "nothing", "value": "x"}, "SecretService/Remove": {"secret": "nothing"},
     "VolumeService/Create": {"name": "a volume's name"}, "VolumeService/List": {},
     "VolumeService/Remove": {"volume": "nothing"}, "VolumeService/Adopt": {"volume": "nothing"},
     "NetworkService/Get": NOBODY, "NetworkService/Log": NOBODY, "NetworkService/Learn": NOBODY, "NetworkService/Test": {**NOBODY, "target": "a.test"},

@@ -108,6 +108,10 @@ HOLT = {
     "SandboxService/Stats": Lists({}, named=[{"sandboxIds": ["{sandbox}"]}]),
     "SandboxService/WatchStats": Lists({"intervalMs": 100}, named=[{"sandboxIds": ["{sandbox}"], "intervalMs": 100}], limit=1),
     "SandboxService/Run": [{"sandbox": {"template": "{template}"}, "process": PROCESS}],
+    "SecretService/Set": Makes({"name": "made", "value": "made-value", "hosts": ["api.example.com"]}),
+    "SecretService/Rotate": [{"secret": "{secret}", "value": "other"}, {"secret": "{owner}/{secret_name}", "value": "other"}],
+    "SecretService/List": Lists(),
+    "SecretService/Remove": [{"secret": "{secret}"}, {"secret": "{owner}/{secret_name}"}],
     "ShellService/Run": [{**AT, "name": "main", "command": "true"}],
     "ShellService/Open": [{**AT, "name": "other"}],
     "ShellService/Get": [{**AT, "name": "main"}],
@@ -253,7 +257,7 @@ def code_of(method, request):
 
 
 # Fields of requests that name an object, beside those that end with Id.
-OBJECT_FIELDS = {"portsOf", "template", "volume", "snapshot", "handle", "owner", "id"}
+OBJECT_FIELDS = {"portsOf", "secret", "template", "volume", "snapshot", "handle", "owner", "id"}
 NO_OBJECTS = {
     "FileService/Push": {"owner"},  # of a file, inside
     "ToolService/Execute": {"toolCallId", "snapshot"},  # the caller's own word, and whether to take one

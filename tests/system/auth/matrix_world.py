@@ -195,9 +195,11 @@ def own_objects(client):
 def holt_objects(client):
     """Sandboxes in every state, and what there can be in one."""
     volume = client.must("VolumeService/Create", name=WORD + "-volume")["volume"]
+    secret = client.must("SecretService/Set", name=WORD + "-secret", value=WORD + "-value", hosts=["api.example.com"])["secret"]
     running = sandbox_make(client, WORD + "-running", volumes=[{"volume": volume["id"], "path": "/data"}])
     at = {"sandboxId": running}
     made = {"sandbox": running, "volume": volume["id"], "volume_name": volume["name"],
+            "secret": secret["id"], "secret_name": secret["name"],
             "paused": sandbox_make(client, WORD + "-paused"), "stopped": sandbox_make(client, WORD + "-stopped")}
     script = f"echo {WORD} >/workspace/secret; echo {WORD}; echo {WORD} >/data/file"
     client.must("ProcessService/Exec", **at, process=shell(script))
@@ -290,7 +292,7 @@ def state(client):
     """Everything that an owner has, as far as a client can see it; what changes by itself is left out."""
     found = {}
     boxes = client.must("SandboxService/List")["sandboxes"]
-    for name in ("TemplateService/List", "VolumeService/List", "TokenService/List", "PortService/List"):
+    for name in ("TemplateService/List", "VolumeService/List", "SecretService/List", "TokenService/List", "PortService/List"):
         found[name] = client.must(name)
     for path in ("/v2/sandboxes", "/snapshots", "/templates", "/secrets", "/volumes"):
         found[path] = client.e2b("GET", path).messages

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The commands for secrets. A value is read from standard input or a file: the arguments of a
+ * command are visible to every process of the machine. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/xalloc.h"
+#include "cli/core/command.h"
+#include "cli/core/connect.h"
+#include "cli/core/each.h"
+#include "cli/core/output.h"
+#include "cli/core/report.h"
+#include "cli/core/result.h"
+#include "holt.h"
+
+enum { VALUE_SIZE = 8192 + 4, HOSTS_MAX = 16 };
+
+struct secret_options {
+    struct output_options output;
+    const char *hosts[HOSTS_MAX + 1];
+    size_t host_count;
+    const char *header, *query, *json, *env, *file;
+    bool is_basic;
+};
+
+static int set_host(void *into, const char *value, struct err *err)
+{
+    struct secret_options *options = into;
+
+    if (options->host_count == HOSTS_MAX)
+        return err_set(err, ERR_INVALID, "a secret has at most %d hosts", HOSTS_MAX);
+    options->hosts[options->host_count++] = value;
+    return 0;
+}
+
+#define OPTION_VALUE_FILE                                                                          \
+    {                                                                                              \
+        "file", 'f', "FILE", "read the value from a file instead of standard input",               \
+            OPTION_TEXT(struct secret_options, file)                                               \
+    }
+
+static const struct option_row rotate_rows[] = {
+    OPTION_VALUE_FILE, OPTION_OUTPUT, OPTION_JSON, OPTION_QUIET_NAMES, OPTION_HELP,
+};
+
+static const struct option_table rotate_table = { rotate_rows, ARRAY_SIZE(rotate_rows), NULL };
+
+/* --json is a place here, so JSON is printed by --output alone. */
+static const struct option_row set_rows[] = {
+    { "host", 0, "HOST[:PORT]",
+      "where it may be sent, by https; may be repeated; HOST may be *.NAME",
+      OPTION_CALL(set_host) },
+    { "header", 0, "HEADER", "its place, by default 'Authorization: Bearer {}'",
+      OPTION_TEXT(struct secret_options, header) },
+    { "query", 0, "PARAM", "its place is this parameter of the query",
+      OPTION_TEXT(struct secret_options, query) },
+    { "json", 0, "POINTER", "its place is this text of a JSON body, such as /auth/key",
+      OPTION_TEXT(struct secret_options, json) },
+    { "basic", 0, NULL, "its place is the password of basic authentication, as git sends it",
+      OPTION_FLAG(struct secret_options, is_basic) },
+    { "env", 0, "VAR", "the variable in the sandbox; by default the name in capitals",
+      OPTION_TEXT(struct secret_options, env) },
+    OPTION_VALUE_FILE,
+    OPTION_OUTPUT,
+    OPTION_QUIET_NAMES,
+    OPTION_HELP,
+};
+
+static const struct option_table set_table = { set_rows, ARRAY_SIZE(set_rows), NULL };
+
+static void value_free(char *value)
+{
+    if (value)
+        explicit_bzero(value, VALUE_SIZE);
+    free(value);
+}
+DEFINE_CLEANUP(value_free, char *);
+
+/* Reads up to VALUE_SIZE - 1 bytes, so that the daemon sees a value that is too long. */
+static ssize_t value_fill(const char *file, char *value)
+{
+    cleanup_close int fd = file ? open(file, O_RDONLY | O_CLOEXEC) : -EBADF;
+
+    if (file && fd < 0)
+        return -errno;
+    if (!file && isatty(STDIN_FILENO))
+        (void)fprintf(stderr, "Enter the value, then a new line and Ctrl-D:\n");
+    return read_full(file ? fd : STDIN_FILENO, value, VALUE_SIZE - 1);
+}
+
+/* Reads a value without the end of its last line. Returns NULL after it has reported an error. */
+static char *value_read(const char *file)
+{
+    cleanup_with(value_free_slot) char *value = xcalloc(1, VALUE_SIZE);
+    ssize_t n = value_fill(file, value);
+    struct err err = { 0 };
+
+    if (n > 0 && value[n - 1] == '\n')
+        value[--n] = '\0';
+    if (n > 0 && value[n - 1] == '\r')
+        value[--n] = '\0';
+    if (n < 0)
+        (void)err_sys(&err, (int)n, "read the value from '%s'", file ? file : "standard input");
+    else if (strlen(value) != (size_t)n)
+        (void)err_set(&err, ERR_INVALID, "the value contains a NUL byte");
+    if (err.kind == ERR_NONE)
+        return TAKE_PTR(value);
+    (void)report_err(&err);
+    return NULL;
+}
+
+static int secret_print(const struct output_options *options, const struct holt_secret *secret,
+                        const char *done)
+{
+    if (options->wants_json || options->is_quiet)
+        return output_id(options, secret, "secret", secret->name);
+    (void)printf("%s secret %s, for %s\n", done, secret->name, secret->hosts[0]);
+    return command_printed();
+}
+
+static int secret_set_run(int argc, char **argv)
+{
+    static const struct operands operands = { 1, 1, "a NAME" };
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    cleanup_with(value_free_slot) char *value = NULL;
+    struct holt_secret_options request = HOLT_INIT(holt_secret_options);
+    struct secret_options options = { .file = NULL };
+    cleanup_result struct holt_secret *secret = NULL;
+    struct holt_error error;
+    int next, status;
+
+    if (!command_parse(&command_secret_set, &options, argc, argv, &next, &status))
+        return status;
+    if (!command_has_operands(&command_secret_set, &operands, argc - next))
+        return STATUS_HOLT;
+    if (options.host_count == 0)
+        return command_misused(&command_secret_set, "needs --host HOST[:PORT]");
+    value = value_read(options.file);
+    if (!value || connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    request.value = value;
+    request.hosts = options.hosts;
+    request.header = options.header;
+    request.query = options.query;
+    request.json = options.json;
+    request.is_basic = options.is_basic;
+    request.env = options.env;
+    if (holt_secret_set(connection.holt, argv[next], &request, HOLT_NO_DEADLINE, &secret, &error) <
+        0)
+        return report_holt_error(&error);
+    return secret_print(&options.output, secret, "set");
+}
+
+static int secret_rotate_run(int argc, char **argv)
+{
+    static const struct operands operands = { 1, 1, "a SECRET" };
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    cleanup_with(value_free_slot) char *value = NULL;
+    struct secret_options options = { .file = NULL };
+    cleanup_result struct holt_secret *secret = NULL;
+    struct holt_error error;
+    int next, status;
+
+    if (!command_parse(&command_secret_rotate, &options, argc, argv, &next, &status))
+        return status;
+    if (!command_has_operands(&command_secret_rotate, &operands, argc - next))
+        return STATUS_HOLT;
+    value = value_read(options.file);
+    if (!value || connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    if (holt_secret_rotate(connection.holt, argv[next], value, HOLT_NO_DEADLINE, &secret, &error) <
+        0)
+        return report_holt_error(&error);
+    return secret_print(&options.output, secret, "rotated");
+}
+
+static const char *row_id(const void *result, size_t row)
+{
+    return ((const struct holt_secret_list *)result)->items[row]->name;
+}
+
+static const char *row_owner(const void *result, size_t row)
+{
+    return ((const struct holt_secret_list *)result)->items[row]->owner;
+}
+
+static void row_add(struct table *cells, const void *options, const void *result, size_t row)
+{
+    const struct holt_secret *secret = ((const struct holt_secret_list *)result)->items[row];
+
+    (void)options;
+    table_add(cells, "%s", secret->name);
+    table_add(cells, "%s", secret->env);
+    if (strcmp(secret->place, "header") == 0)
+        table_add(cells, "%s: %s", secret->field, secret->template_text);
+    else
+        table_add(cells, "%s %s", secret->place, secret->field);
+    if (secret->host_count > 1)
+        table_add(cells, "%s and %zu more", secret->hosts[0], secret->host_count - 1);
+    else
+        table_add(cells, "%s", secret->host_count ? secret->hosts[0] : "-");
+}
+
+static const struct option_row list_rows[] = { OPTION_OUTPUT, OPTION_JSON, OPTION_QUIET_NAMES,
+                                               OPTION_HELP };
+
+static const struct option_table list_table = { list_rows, ARRAY_SIZE(list_rows), NULL };
+
+static int secret_ls_run(int argc, char **argv)
+{
+    static const char *const titles[] = { "NAME", "VARIABLE", "PLACE", "HOSTS" };
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct output_options options = { .wants_json = false };
+    cleanup_result struct holt_secret_list *list = NULL;
+    struct holt_error error;
+    int next, status;
+
+    if (!command_parse(&command_secret_ls, &options, argc, argv, &next, &status))
+        return status;
+    if (next != argc)
+        return command_misused(&command_secret_ls, "takes no arguments");
+    if (connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    if (holt_secret_list(connection.holt, HOLT_NO_DEADLINE, &list, &error) < 0)
+        return report_holt_error(&error);
+    return listing_print(&(struct listing){ .result = list,
+                                            .field = "secrets",
+                                            .count = list->count,
+                                            .titles = titles,
+                                            .columns = ARRAY_SIZE(titles),
+                                            .flexible = 0x8,
+                                            .spare = 0x4,
+                                            .id = row_id,
+                                            .add = row_add,
+                                            .owner = row_owner },
+                         &options);
+}
+
+static int secret_remove(struct holt *holt, const char *sandbox, const char *secret,
+                         struct holt_error *error)
+{
+    (void)sandbox;
+    return holt_secret_remove(holt, secret, HOLT_NO_DEADLINE, error);
+}
+
+static int secret_rm_run(int argc, char **argv)
+{
+    return each_run(&(struct each){ &command_secret_rm, "a SECRET", false, secret_remove }, argc,
+                    argv);
+}
+
+const struct command command_secret_ls = {
+    .group = "Secrets",
+    .name = "secret ls",
+    .operands = "",
+    .summary = "List secrets, without their values",
+    .options = &list_table,
+    .run = secret_ls_run,
+};
+
+const struct command command_secret_rm = {
+    .group = "Secrets",
+    .name = "secret rm",
+    .operands = "SECRET...",
+    .summary = "Remove secrets",
+    .options = &each_force_table,
+    .run = secret_rm_run,
+};
+
+const struct command command_secret_rotate = {
+    .group = "Secrets",
+    .name = "secret rotate",
+    .operands = "SECRET",
+    .summary = "Replace the value of a secret; hosts and place stay",
+    .example = "holt secret rotate github <new-token",
+    .options = &rotate_table,
+    .run = secret_rotate_run,
+};
+
+const struct command command_secret_set = {
+    .group = "Secrets",
+    .name = "secret set",
+    .operands = "NAME",
+    .summary = "Keep a value sealed on the host, bound to hosts; it is read from standard input",
+    .example = "holt secret set github --host api.github.com <token",
+    .options = &set_table,
+    .run = secret_set_run,
+};
