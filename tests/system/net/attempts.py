@@ -17,6 +17,8 @@ RESOLVER = ("192.0.2.53", 53)
 ALLOWED = "93.184.216.34"  # example.com
 OTHER = "93.184.216.35"    # other.test
 TIMEOUT = 20
+NOTATIONS = (OTHER, str(struct.unpack(">I", socket.inet_aton(OTHER))[0]), "0x5db8d823", "0135.0270.0330.0043",
+             "93.184.55331", f"[::ffff:{OTHER}]", "[2606:2800::66]")
 attempts = []
 
 
@@ -48,16 +50,17 @@ def refused_with(code, address, port, family=socket.AF_INET):
 def http(raw, host="example.com", port=80):
     """Sends bytes to an allowed host; the reply, or None if it is a refusal of Holt or a reset."""
     sock = connect(resolve(host), port)
+    reply = b""
     try:
         sock.sendall(raw)
-        reply = b""
-        while True:
+        while not (b"other.test" in reply and b"200 OK" in reply):
             data = sock.recv(65536)
             if not data:
                 break
             reply += data
-            if b"other.test" in reply and b"200 OK" in reply:
-                break
+            sock.settimeout(1)  # the host keeps the connection: no more may come
+    except TimeoutError:
+        pass
     except OSError:
         return None
     finally:
@@ -93,12 +96,15 @@ def leaked(reply):
     return None if answers_of(reply) == 0 else f"answers: {reply!r}"
 
 
-def hello(name, ech=False, split=None):
-    """A ClientHello; split: bytes of each record."""
-    extensions = b""
+def hello(name, ech=False, split=None, also=None, padding=0):
+    """A ClientHello; split: bytes of each record; also: the name of a second extension."""
+    extensions = struct.pack(">HH", 21, padding) + bytes(padding) if padding else b""
     if name is not None:
         text = name if isinstance(name, bytes) else name.encode()
         entry = b"\0" + struct.pack(">H", len(text)) + text
+        extensions += struct.pack(">HHH", 0, len(entry) + 2, len(entry)) + entry
+    if also is not None:
+        entry = b"\0" + struct.pack(">H", len(also)) + also.encode()
         extensions += struct.pack(">HHH", 0, len(entry) + 2, len(entry)) + entry
     if ech:
         extensions += struct.pack(">HH", 0xfe0d, 8) + b"\0" * 8
@@ -393,6 +399,75 @@ def raw_sockets():
 
 
 @attempt
+def multicast_and_broadcast():
+    for family, address in ((socket.AF_INET, ("224.0.0.251", 5353)), (socket.AF_INET, ("255.255.255.255", 67)),
+                            (socket.AF_INET6, ("ff02::fb", 5353, 0, 1))):
+        sock = socket.socket(family, socket.SOCK_DGRAM)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        try:
+            sock.sendto(b"x", address)
+            return f"sent to {address}"
+        except OSError:
+            pass
+    return None
+
+
+@attempt
+def multipath_tcp():
+    """The same routes and the same listener are for subflows."""
+    try:
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
+    except OSError:
+        return None
+    try:
+        sock.connect((OTHER, 80))
+        return "connected"
+    except OSError as error:
+        if error.errno != errno.EACCES:
+            return str(error)
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
+    sock.settimeout(TIMEOUT)
+    sock.connect((resolve(), 443))
+    try:
+        sock.sendall(hello("other.test"))
+        return sock.recv(100) or None
+    except OSError:
+        return None
+
+
+@attempt
+def fast_open():
+    """Data in the first packet."""
+    sock = socket.socket()
+    try:
+        sock.sendto(b"GET / HTTP/1.0\r\nHost: other.test\r\n\r\n", socket.MSG_FASTOPEN, (resolve(), 80))
+        sock.settimeout(TIMEOUT)
+        got = sock.recv(100)
+        return None if b"403" in got else got
+    except OSError:
+        return None
+
+
+@attempt
+def other_families():
+    """Ways to the host or the network that have no routes."""
+    for family, kind, protocol in ((40, socket.SOCK_STREAM, 0), (socket.AF_INET, socket.SOCK_STREAM, 132),
+                                   (socket.AF_INET, 6, 33), (21, socket.SOCK_SEQPACKET, 0), (30, socket.SOCK_SEQPACKET, 0),
+                                   (44, socket.SOCK_RAW, 0), (31, socket.SOCK_SEQPACKET, 0), (29, socket.SOCK_RAW, 1)):
+        try:
+            sock = socket.socket(family, kind, protocol)
+        except OSError:
+            continue
+        try:
+            sock.connect((2, 1024) if family == 40 else (OTHER, 80))
+        except (OSError, TypeError) as error:
+            if family != 40 and getattr(error, "errno", None) == errno.EACCES:
+                continue
+        return f"a socket of family {family}, protocol {protocol}"
+    return None
+
+
+@attempt
 def routes_from_inside():
     result = subprocess.run(["ip", "route", "add", "local", OTHER, "dev", "lo"], capture_output=True)
     return "route added" if result.returncode == 0 else refused_with(errno.EACCES, OTHER, 80)
@@ -446,6 +521,31 @@ def sni_with_nul():
 
 
 @attempt
+def sni_twice():
+    """A server may read either of two names."""
+    for names in (("example.com", "other.test"), ("other.test", "example.com")):
+        got = tls(hello(names[0], also=names[1]))
+        if got and got[0] != 0x15:  # an alert of the allowed host
+            return got
+    return None
+
+
+@attempt
+def sni_behind_a_long_extension():
+    """As large as a ClientHello can be, in records of their longest size."""
+    return tls(hello("other.test", padding=40000, split=16384))
+
+
+@attempt
+def sni_is_an_address():
+    for name in NOTATIONS:
+        got = tls(hello(name))
+        if got:
+            return f"{name}: {got!r}"
+    return None
+
+
+@attempt
 def sni_upper_case_and_dot():
     return tls(hello("OTHER.TEST."))
 
@@ -480,6 +580,26 @@ def server_first_then_other_name():
 @attempt
 def host_other():
     return http(b"GET / HTTP/1.1\r\nHost: other.test\r\n\r\n")
+
+
+@attempt
+def host_is_an_address():
+    for name in NOTATIONS:
+        got = http(f"GET / HTTP/1.1\r\nHost: {name}\r\n\r\n".encode())
+        if got:
+            return f"{name}: {got!r}"
+    return None
+
+
+@attempt
+def host_with_control_bytes():
+    for name in (b"example.com\0.other.test", b"example.com\t.other.test", b"other.test\x0bexample.com", b"example.com\x7f",
+                 b"example.com\r.other.test", b"\xc3\xa9xample.com", b"example.com@other.test", b"other.test#example.com",
+                 b"example.com:80:80", b"other.test,example.com", b"example.com/other.test"):
+        got = http(b"GET / HTTP/1.1\r\nHost: " + name + b"\r\n\r\n")
+        if got:
+            return f"{name!r}: {got!r}"
+    return None
 
 
 @attempt
@@ -542,7 +662,12 @@ def connect_method():
 
 @attempt
 def absolute_form():
-    return http(b"GET http://other.test/ HTTP/1.1\r\nHost: example.com\r\n\r\n")
+    for target in (b"http://other.test/", b"HTTP://other.test/", b"https://other.test/", b"http://example.com@other.test/",
+                   b"http://other.test:80/", b"//other.test/", b"other.test/"):
+        got = http(b"GET " + target + b" HTTP/1.1\r\nHost: example.com\r\n\r\n")
+        if got and b"other.test" in got:
+            return f"{target!r}: {got!r}"
+    return None
 
 
 @attempt
