@@ -54,7 +54,8 @@ export function View({ lines, version, label, query, current, isFollowing, onFol
   }, [current]);
 
   const scrolled = () => {
-    const element = box.current!;
+    const element = box.current;
+    if (!element) return; // an event that was on its way when the view was closed
     setTop(element.scrollTop);
     const isOwn = pinned.current;
     pinned.current = false;
