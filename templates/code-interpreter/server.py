@@ -497,9 +497,11 @@ class Context:
         kernel = self.kernel = Kernel(self.language, self.cwd)
         try:
             await kernel.start()
-        except BaseException:
+        except BaseException as failure:
             await kernel.stop("it did not start")
             self.kernel = None
+            if isinstance(failure, Exception) and not isinstance(failure, Refusal):
+                raise Refusal(500, f"the kernel of '{self.language}' did not start: {failure!r}") from failure
             raise
         return kernel
 
