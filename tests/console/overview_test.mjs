@@ -90,6 +90,17 @@ await claim("sandboxes_of_others_appear_and_change_without_a_reload", async () =
   await row("delta").waitFor({ state: "detached" });
 });
 
+await claim("a_fetch_that_failed_is_repeated", async () => {
+  let calls = 0;
+  await page.route("**/holt.v1.SandboxService/Get", (route) => (calls++ === 0 ? route.abort() : route.continue()));
+  await daemon.holt("update", "beta", "--label", "once=1");
+  await row("beta").getByText("once").waitFor();
+  assert.ok(calls > 1);
+  forgive(/ERR_FAILED.*SandboxService.Get/);
+  await page.unroute("**/holt.v1.SandboxService/Get");
+  await daemon.holt("update", "beta", "--remove-label", "once");
+});
+
 // A reply that was on its way while something changed is older than the change.
 await claim("a_late_reply_does_not_undo_a_newer_change", async () => {
   let deliver;

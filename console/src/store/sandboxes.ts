@@ -5,6 +5,7 @@ import { EventService, type Event } from "@gen/event_pb";
 import { SandboxService, type Sandbox } from "@gen/sandbox_pb";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { useEffect } from "preact/hooks";
+import { online } from "../api/connection";
 import { follow } from "../api/follow";
 import { client } from "../api/transport";
 import { merged } from "../lib/merge";
@@ -22,6 +23,7 @@ const states: Record<string, string> = {
   "sandbox.adopted": "active",
 };
 const bulkFrom = 16; // changed sandboxes: one list costs less than as many single calls
+const retryMs = 1000;
 const types = ["sandbox.*", "turn.*", "snapshot.*"];
 
 let users = 0;
@@ -121,12 +123,17 @@ async function fetchOne(id: string): Promise<void> {
   try {
     sandbox = (await flight(client(SandboxService).get({ sandboxId: id }))).sandbox;
   } catch (error) {
-    if (ConnectError.from(error).code !== Code.NotFound) return;
+    if (ConnectError.from(error).code !== Code.NotFound) return retry(id);
   }
   if ((changed.get(id) ?? 0) > start) return reload(id);
   if (sandbox) draft.set(id, sandbox);
   else draft.delete(id);
   publish();
+}
+
+// Without a daemon there is nothing to repeat: the list is fetched when it is back.
+function retry(id: string): void {
+  setTimeout(() => users > 0 && online.value && reload(id), retryMs);
 }
 
 async function fetchStale(): Promise<void> {
