@@ -198,7 +198,7 @@ $(OUT)/holt: $(call modules,$(CLIENT_MODULES) cli)
 	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS_cli)
 
 $(OUT)/holt-net: $(call modules,base egress net) $(addprefix $(OBJ)/kernel/,caps.o fds.o route.o)
-	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -lm -lpthread
+	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -lnghttp2 -lssl -lcrypto -lz -lm -lpthread
 
 # Both have nothing that a program could see but holt_*: its own names are its own.
 $(OUT)/libholt.a: $(call modules,$(CLIENT_MODULES))
@@ -278,7 +278,7 @@ console-types: $(CONSOLE_PACKAGES)
 # from an archive: a linker works for half a second on all objects.
 TEST_OBJECTS := $(filter-out $(OBJ)/tools/main.o $(OBJ)/egress/main.o,$(call modules,$(HOST_MODULES) egress client tools))
 TEST_ARCHIVE := $(OUT)/tests.a
-TEST_LIBS := $(LDLIBS_daemon) -lpcre2-8
+TEST_LIBS := $(LDLIBS_daemon) -lnghttp2 -lz -lpcre2-8
 # Objects that only tests have are kept for the next link.
 .SECONDARY:
 

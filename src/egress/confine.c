@@ -27,7 +27,7 @@ static const int allowed_calls[] = {
     SYS_clock_gettime, SYS_mmap,         SYS_munmap,          SYS_mremap,         SYS_mprotect,
     SYS_madvise,       SYS_brk,          SYS_futex,           SYS_getrandom,      SYS_exit,
     SYS_exit_group,    SYS_rt_sigreturn, SYS_rt_sigaction,    SYS_rt_sigprocmask, SYS_getpid,
-    SYS_gettid,        SYS_tgkill,       SYS_restart_syscall,
+    SYS_gettid,        SYS_tgkill,       SYS_restart_syscall, SYS_lseek,
 #ifdef SYS_epoll_wait
     SYS_epoll_wait,
 #endif

@@ -12,6 +12,7 @@
 #include "base/xalloc.h"
 #include "egress/egress_internal.h"
 #include "egress/hello.h"
+#include "egress/http/session.h"
 
 enum {
     SILENCE_MS = 300,       /* after which the server may be the one that speaks first */
@@ -25,7 +26,7 @@ enum {
 
 static const char *const protocol_names[] = {
     [NET_UNKNOWN] = "tcp", [NET_TCP] = "tcp", [NET_TLS] = "tls",
-    [NET_HTTP] = "http",   [NET_DNS] = "dns",
+    [NET_HTTP] = "http",   [NET_DNS] = "dns", [NET_HTTPS] = "https",
 };
 
 static void state_set(struct connection *connection, enum connection_state state)
@@ -123,6 +124,7 @@ void connections_free_dead(struct egress *egress)
         struct connection *connection = egress->dead;
 
         egress->dead = connection->next_dead;
+        session_free(connection->session);
         buf_done(&connection->in);
         buf_done(&connection->out);
         free(connection->path);
@@ -154,11 +156,12 @@ static void dial_failed(struct connection *connection)
  * connection was then dialed because the client was silent, as any bytes. */
 static struct asked connection_asked(const struct connection *connection)
 {
-    bool is_http = connection->protocol == NET_HTTP;
+    bool is_http = connection->protocol == NET_HTTP || connection->protocol == NET_HTTPS;
 
     return (struct asked){ .name = connection->name[0] ? connection->name : NULL,
-                           .protocol =
-                               is_http && !connection->path ? NET_TCP : connection->protocol,
+                           .protocol = connection->protocol == NET_HTTP && !connection->path
+                                           ? NET_TCP
+                                           : connection->protocol,
                            .method = is_http && connection->path ? connection->method : NULL,
                            .path = is_http ? connection->path : NULL };
 }
@@ -229,6 +232,9 @@ void connection_dial(struct connection *connection)
     if (connection->name[0])
         connection->candidate_count =
             grants_of_name(guest, connection->name, connection->candidates, 1, CANDIDATES_MAX);
+    connection->candidate_next = 0;
+    if (connection->grant) /* of a dial before */
+        connection->grant->users--;
     connection->grant = grant_find(guest, &connection->destination);
     if (connection->grant)
         connection->grant->users++;
@@ -283,8 +289,14 @@ static void peek_ready(struct connection *connection)
     }
     in->len += (size_t)n;
     connection->was_silent = false;
-    if (connection_inspect(connection) > 0)
+    if (connection_inspect(connection) <= 0)
+        return;
+    if (connection->session) {
+        state_set(connection, CONNECTION_RELAY);
+        session_pump(connection);
+    } else {
         connection_dial(connection);
+    }
 }
 
 /* The reply was sent; what else the client sends is read and dropped, because closing with unread
@@ -313,7 +325,10 @@ static void client_ready(struct watch *watch, uint32_t events)
             watch_set(connection->guest->egress, watch, 0);
         break;
     case CONNECTION_RELAY:
-        relay_pump(connection);
+        if (connection->session)
+            session_ready(connection, true, events);
+        else
+            relay_pump(connection);
         break;
     case CONNECTION_DNS:
         resolver_tcp_ready(connection);
@@ -328,9 +343,10 @@ static void server_ready(struct watch *watch, uint32_t events)
 {
     struct connection *connection = ((struct side *)watch)->connection;
 
-    (void)events;
     if (connection->state == CONNECTION_DIAL)
         dial_ready(connection);
+    else if (connection->state == CONNECTION_RELAY && connection->session)
+        session_ready(connection, false, events);
     else if (connection->state == CONNECTION_RELAY)
         relay_pump(connection);
 }
@@ -501,8 +517,13 @@ void connection_review(struct connection *connection)
     if (connection->state != CONNECTION_DIAL && connection->state != CONNECTION_RELAY)
         return;
     if (guest_decide(connection->guest, &connection->destination, connection->port, &asked,
-                     &verdict))
-        return;
+                     &verdict)) {
+        if (connection->protocol != NET_TLS ||
+            !net_policy_reads_https(&connection->guest->policy, connection->name, connection->port))
+            return;
+        (void)snprintf(verdict.text, sizeof(verdict.text),
+                       "a rule for requests inside TLS needs a new connection");
+    }
     connection->is_allowed = false;
     (void)snprintf(connection->rule, sizeof(connection->rule), "%s", verdict.text);
     connection->guest->egress->counters.denied++;

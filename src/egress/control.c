@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "egress/egress_internal.h"
+#include "egress/tls/authority.h"
 #include "kernel/fds.h"
 
 enum {
@@ -23,6 +24,7 @@ enum {
     DNS_PORT = 53,
     LIMIT_PAUSE_MS = 60 * 1000,
     ACTIVE_MAX = 4096, /* machines in one report */
+    LEAKS_PER_SECOND = 20,
 };
 
 /* --- sending --- */
@@ -125,6 +127,19 @@ void report_limit(struct guest *guest, enum egress_bound bound)
                                           (json_int_t)guest->number, "resource", names[bound]));
 }
 
+void report_leak(struct guest *guest, const struct broker_secret *secret, const char *host,
+                 uint16_t port, const char *where)
+{
+    guest->egress->counters.leaks++;
+    if (guest->leaks++ >= LEAKS_PER_SECOND)
+        return;
+    control_send(guest->egress,
+                 json_pack("{s:s, s:I, s:s, s:s, s:o, s:i, s:s, s:b}", "do", "leak", "machine",
+                           (json_int_t)guest->number, "secret", secret->name, "id",
+                           secret->id ? secret->id : "", "host", json_text(host), "port", (int)port,
+                           "where", where, "cut", 1));
+}
+
 void report_counters(struct egress *egress)
 {
     const struct egress_counters *counters = &egress->counters;
@@ -133,13 +148,13 @@ void report_counters(struct egress *egress)
         return;
     egress->reported = *counters;
     control_send(egress,
-                 json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "do", "counters",
+                 json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "do", "counters",
                            "connections", (json_int_t)counters->connections, "open",
                            (json_int_t)counters->open, "denied", (json_int_t)counters->denied,
                            "failedDials", (json_int_t)counters->failed_dials, "limited",
                            (json_int_t)counters->limited, "queries", (json_int_t)counters->queries,
                            "out", (json_int_t)counters->bytes_out, "in",
-                           (json_int_t)counters->bytes_in));
+                           (json_int_t)counters->bytes_in, "leaks", (json_int_t)counters->leaks));
 }
 
 void report_active(struct egress *egress)
@@ -249,6 +264,25 @@ static void bound_read(const json_t *bounds, const char *name, uint32_t *ret)
         *ret = (uint32_t)json_integer_value(value);
 }
 
+/* Certificates that were made by another authority are not trusted by new sandboxes. */
+static int authority_read(struct egress *egress, const json_t *ca)
+{
+    const char *certificate = json_string_value(json_object_get(ca, "certificate"));
+    const char *key = json_string_value(json_object_get(ca, "key"));
+    struct authority *authority = NULL;
+
+    if (ca && (!certificate || !key))
+        return -EPROTO;
+    if (ca) {
+        authority = authority_new(certificate, key);
+        if (!authority)
+            return -EPROTO;
+    }
+    authority_free(egress->authority);
+    egress->authority = authority;
+    return 0;
+}
+
 static int hello_handle(struct egress *egress, const json_t *message)
 {
     const json_t *config = json_object_get(message, "config"), *bounds;
@@ -256,7 +290,8 @@ static int hello_handle(struct egress *egress, const json_t *message)
     servers_read(json_object_get(config, "resolvers"), egress->resolvers, &egress->resolver_count,
                  RESOLVERS_MAX);
     if (zones_read(egress, json_object_get(config, "zones")) < 0 ||
-        upstream_read(egress, config) < 0)
+        upstream_read(egress, config) < 0 ||
+        authority_read(egress, json_object_get(config, "ca")) < 0)
         return -EPROTO;
     egress->has_ipv6 = json_is_true(json_object_get(config, "hasIpv6"));
     bounds = json_object_get(config, "bounds");
@@ -279,6 +314,17 @@ static int policy_read(const json_t *message, struct net_policy *ret)
     return -EPROTO;
 }
 
+/* What "add" and "set" say besides the policy. */
+static void https_read(struct guest *guest, const json_t *message)
+{
+    const char *bundle = json_string_value(json_object_get(message, "caBundle"));
+    struct broker_transforms transforms;
+
+    broker_transforms_read(json_object_get(message, "transforms"), &transforms);
+    egress_guest_set_https(guest, &transforms, bundle);
+    egress_guest_set_secrets(guest, broker_secrets_read(json_object_get(message, "secrets")));
+}
+
 static int add_handle(struct egress *egress, const json_t *message, int *fds, size_t fd_count)
 {
     struct net_policy policy = { .count = 0 };
@@ -292,6 +338,7 @@ static int add_handle(struct egress *egress, const json_t *message, int *fds, si
         return -EPROTO;
     guest = egress_guest_add(egress, number, id, owner);
     guest->bytes_out = (uint64_t)json_integer_value(json_object_get(message, "bytesOut"));
+    https_read(guest, message);
     egress_guest_set(guest, &policy);
     egress_guest_start(guest, TAKE_FD(fds[0]), TAKE_FD(fds[1]));
     done_send(egress, number);
@@ -316,8 +363,14 @@ static int guest_handle(struct egress *egress, const char *what, const json_t *m
     } else if (strcmp(what, "set") == 0) {
         if (guest && policy_read(message, &policy) < 0)
             return -EPROTO;
-        if (guest)
+        if (guest) {
+            https_read(guest, message);
             egress_guest_set(guest, &policy);
+        }
+    } else if (strcmp(what, "secrets") == 0) {
+        if (guest)
+            egress_guest_set_secrets(guest,
+                                     broker_secrets_read(json_object_get(message, "secrets")));
     } else {
         return -EPROTO;
     }
@@ -366,6 +419,8 @@ void control_ready(struct watch *watch, uint32_t events)
             log_error("holt-net: a message of holtd is not understood");
         egress->is_ending = true;
     }
+    if (n > 0)
+        explicit_bzero(text, (size_t)n); /* it may have values of secrets */
     for (size_t i = 0; i < count; i++)
         (void)fd_close(fds[i]);
 }

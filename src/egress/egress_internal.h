@@ -9,6 +9,8 @@
 #include "base/buf.h"
 #include "egress/dns.h"
 #include "egress/http_head.h"
+#include "egress/secret/needle.h"
+#include "egress/secret/secret.h"
 #include "net/address.h"
 #include "net/policy.h"
 #include "net/proxy.h"
@@ -41,6 +43,9 @@ struct watch {
 struct egress;
 struct guest;
 struct connection;
+struct session;
+struct trust;
+struct authority;
 
 struct pipe {
     int fds[2];
@@ -89,6 +94,7 @@ struct egress_owner {
     unsigned connections;
     unsigned pipes;
     unsigned queries;
+    unsigned sessions;
     char name[];
 };
 
@@ -101,6 +107,7 @@ struct egress_counters {
     uint64_t queries;
     uint64_t bytes_out;
     uint64_t bytes_in;
+    uint64_t leaks; /* of secrets, that were cut */
 };
 
 enum egress_bound {
@@ -149,6 +156,12 @@ struct guest {
     bool inspects;             /* the first bytes of connections are looked at */
     bool denies_bytes;         /* a rule denies names or requests, which only bytes tell */
     struct upstream *upstream; /* the proxy of the sandbox; NULL: none */
+    struct broker_secrets *secrets;
+    struct broker_transforms transforms;
+    char *ca_bundle;     /* PEM; NULL: none */
+    struct trust *trust; /* with the bundle; NULL: not needed yet */
+    unsigned sessions;   /* connections whose TLS ends here */
+    uint32_t leaks;      /* that were told in this second */
     struct watch listener, resolver;
     bool is_waiting; /* the listener, for the next tick */
     uint32_t tokens; /* connects that it may still make in this second */
@@ -215,6 +228,8 @@ struct connection {
     struct buf in;         /* bytes from the client; the first `cleared` may be sent */
     size_t cleared;
     struct http_stream http;
+    struct needle_stream seen; /* of plain HTTP, for placeholders */
+    struct session *session;   /* TLS ends here; NULL: it does not */
     struct flow up, down;
     struct net_address candidates[CANDIDATES_MAX];
     size_t candidate_count, candidate_next;
@@ -252,7 +267,11 @@ struct egress {
     struct upstream *upstream; /* the proxy of the host; NULL: none */
     struct net_rules direct;   /* what is dialed without it */
     struct upstream *dead_upstreams;
-    unsigned lookups; /* of names of proxies, under way */
+    unsigned lookups;            /* of names of proxies, under way */
+    struct authority *authority; /* makes certificates; NULL: no TLS ends here */
+    int trust_fd;                /* the certificate authorities of the host */
+    struct trust *trust;         /* NULL: not read yet */
+    unsigned sessions;           /* connections whose TLS ends here */
     struct egress_bounds bounds;
     struct query *queries;
     unsigned query_count;
@@ -293,7 +312,14 @@ struct guest *egress_guest_add(struct egress *egress, uint64_t number, const cha
 void egress_guest_start(struct guest *guest, int listener_fd, int resolver_fd);
 struct guest *egress_guest_find(struct egress *egress, uint64_t number);
 
-/* Takes a policy over, and cuts what it forbids. */
+/* Takes over what replaces placeholders; requests under way go on with what they began with. */
+void egress_guest_set_secrets(struct guest *guest, struct broker_secrets *secrets);
+
+/* Takes over the headers to set and the certificate authorities (NULL: none). */
+void egress_guest_set_https(struct guest *guest, struct broker_transforms *transforms,
+                            const char *ca_bundle);
+
+/* Takes a policy over, and cuts what it forbids. Call it last. */
 void egress_guest_set(struct guest *guest, struct net_policy *policy);
 void egress_guest_remove(struct guest *guest);
 
@@ -390,10 +416,17 @@ void connection_relay(struct connection *connection);
  * or has begun its farewell. */
 int connection_inspect(struct connection *connection);
 
+/* Decides a request inside TLS that ends here. The rule is noted in any case. */
+bool connection_allows_request(struct connection *connection, const char *method, const char *path);
+
 /* --- relay.c --- */
 
 void relay_start(struct connection *connection);
 void relay_pump(struct connection *connection);
+
+/* Counts what has passed since the totals were these. Returns false if the sandbox has sent more
+ * than it may, or has done so before; the connection has then ended. */
+bool relay_note(struct connection *connection, uint64_t up_before, uint64_t down_before);
 
 /* --- resolver.c --- */
 
@@ -476,6 +509,10 @@ void report_counters(struct egress *egress);
 
 /* Tells holtd that the sandbox has reached a bound, once a minute at most. */
 void report_limit(struct guest *guest, enum egress_bound bound);
+
+/* Tells holtd that a secret was seen where it must not be. `where` is a word of control.h. */
+void report_leak(struct guest *guest, const struct broker_secret *secret, const char *host,
+                 uint16_t port, const char *where);
 
 /* Reports the sandboxes that were active since the last call. */
 void report_active(struct egress *egress);

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/xalloc.h"
 #include "egress/egress_internal.h"
+#include "egress/tls/trust.h"
 
 enum { ACCEPTS_PER_TURN = 32 };
 
@@ -50,6 +51,7 @@ struct guest *egress_guest_add(struct egress *egress, uint64_t number, const cha
     guest->id = xstrdup(id);
     guest->owner = owner_take(egress, owner);
     guest->listener.fd = guest->resolver.fd = -EBADF;
+    guest->secrets = broker_secrets_read(NULL);
     guest->tokens = egress->bounds.connects_per_second;
     guest->query_tokens = egress->bounds.queries_per_second;
     guest->next = egress->guests;
@@ -172,13 +174,37 @@ static bool policy_denies_bytes(const struct net_policy *policy)
     return false;
 }
 
+static void guest_review_bytes(struct guest *guest)
+{
+    guest->inspects =
+        policy_inspects(&guest->policy) || guest->secrets->count > 0 || guest->transforms.count > 0;
+}
+
+void egress_guest_set_secrets(struct guest *guest, struct broker_secrets *secrets)
+{
+    broker_secrets_unref(guest->secrets);
+    guest->secrets = secrets;
+    guest_review_bytes(guest);
+}
+
+void egress_guest_set_https(struct guest *guest, struct broker_transforms *transforms,
+                            const char *ca_bundle)
+{
+    broker_transforms_done(&guest->transforms);
+    guest->transforms = *transforms;
+    *transforms = (struct broker_transforms){ .count = 0 };
+    free(guest->ca_bundle);
+    guest->ca_bundle = ca_bundle ? xstrdup(ca_bundle) : NULL;
+    trust_free(TAKE_PTR(guest->trust));
+}
+
 void egress_guest_set(struct guest *guest, struct net_policy *policy)
 {
     net_policy_done(&guest->policy);
     guest->policy = *policy;
     *policy = (struct net_policy){ .count = 0 };
     guest->mode = net_policy_mode(&guest->policy);
-    guest->inspects = policy_inspects(&guest->policy);
+    guest_review_bytes(guest);
     guest->denies_bytes = policy_denies_bytes(&guest->policy);
     (void)upstream_set(guest->egress, &guest->upstream, net_policy_proxy(&guest->policy));
     for (struct connection *each = guest->connections, *next; each; each = next) {
@@ -204,6 +230,7 @@ void egress_guest_remove(struct guest *guest)
     grants_free(guest);
     (void)upstream_set(egress, &guest->upstream, NULL);
     net_policy_done(&guest->policy);
+    broker_transforms_done(&guest->transforms);
     while (*slot != guest)
         slot = &(*slot)->next;
     *slot = guest->next;
@@ -218,6 +245,9 @@ void guests_free_dead(struct egress *egress)
         struct guest *guest = egress->dead_guests;
 
         egress->dead_guests = guest->next;
+        broker_secrets_unref(guest->secrets);
+        free(guest->ca_bundle);
+        trust_free(guest->trust);
         free(guest->id);
         free(guest);
     }
@@ -228,6 +258,7 @@ static void guest_tick(struct guest *guest, bool is_second)
     if (is_second) {
         guest->tokens = guest->egress->bounds.connects_per_second;
         guest->query_tokens = guest->egress->bounds.queries_per_second;
+        guest->leaks = 0;
         report_dropped(guest);
         grants_expire(guest, false);
         resolver_resume(guest);

@@ -9,6 +9,7 @@
 #include "base/xalloc.h"
 #include "egress/egress_internal.h"
 #include "egress/hello.h"
+#include "egress/http/session.h"
 
 enum { PATH_MAX_SEEN = 2048, FAREWELL_MS = 2000 };
 
@@ -87,7 +88,7 @@ static void connection_note(struct connection *connection, const struct asked *a
                            connection->name, guest->egress->now_ms))
             memcpy(connection->granted_name, connection->name, sizeof(connection->granted_name));
     }
-    if (asked->protocol == NET_HTTP) {
+    if (asked->method) {
         (void)snprintf(connection->method, sizeof(connection->method), "%s", asked->method);
         free(connection->path);
         connection->path = xstrdup(asked->path);
@@ -114,10 +115,50 @@ static int connection_judge(struct connection *connection, struct asked *asked)
     return 1;
 }
 
+bool connection_allows_request(struct connection *connection, const char *method, const char *path)
+{
+    struct asked asked = { .name = connection->name,
+                           .protocol = NET_HTTPS,
+                           .method = method,
+                           .path = path,
+                           .granted_name = connection->granted_name };
+    struct net_verdict verdict;
+    bool is_allowed = guest_decide(connection->guest, &connection->destination, connection->port,
+                                   &asked, &verdict);
+
+    (void)snprintf(connection->rule, sizeof(connection->rule), "%s", verdict.text);
+    connection->is_allowed = is_allowed;
+    if (is_allowed)
+        connection_note(connection, &asked);
+    return is_allowed;
+}
+
+/* The name of the ClientHello in its one spelling, if TLS to it must end here. */
+static bool hello_ends_here(const struct connection *connection, const char *name,
+                            char ret[NET_NAME_SIZE])
+{
+    return !net_name_normalize(name, strlen(name), ret) &&
+           session_is_needed(connection->guest, ret, connection->port);
+}
+
+static int session_take(struct connection *connection, struct asked *asked)
+{
+    int r;
+
+    asked->protocol = NET_HTTPS; /* each request is decided when it comes */
+    r = connection_judge(connection, asked);
+    if (r < 0)
+        return r;
+    return session_start(connection) < 0
+               ? connection_refuse(connection, "there are too many TLS connections (built in)")
+               : 1;
+}
+
 static int tls_inspect(struct connection *connection)
 {
     struct hello hello;
     struct asked asked = { .protocol = NET_TLS };
+    char name[NET_NAME_SIZE];
     int r = hello_parse(connection->in.data, connection->in.len, &hello);
 
     connection->protocol = NET_TLS;
@@ -131,6 +172,10 @@ static int tls_inspect(struct connection *connection)
     if (hello.is_encrypted && connection->guest->mode == NET_ALLOW)
         return connection_pass_or_refuse(connection, "the ClientHello is encrypted (built in)");
     asked.name = hello.name[0] ? hello.name : NULL;
+    if (asked.name && hello_ends_here(connection, hello.name, name)) {
+        asked.name = name;
+        return session_take(connection, &asked);
+    }
     r = connection_judge(connection, &asked);
     if (r > 0) {
         connection->is_raw = true;
@@ -190,10 +235,24 @@ static int head_inspect(struct connection *connection)
     return 1;
 }
 
+/* Whether a placeholder is in the bytes that were cleared; holtd is told. */
+static bool placeholder_is_seen(struct connection *connection, size_t before)
+{
+    const struct broker_secrets *secrets = connection->guest->secrets;
+    long found = needles_feed(secrets->placeholders, &connection->seen,
+                              connection->in.data + before, connection->cleared - before);
+
+    if (found >= 0)
+        report_leak(connection->guest, &secrets->items[found], connection->name, connection->port,
+                    "plain");
+    return found >= 0;
+}
+
 /* Clears the rest of a body and the heads behind it. */
 static int http_inspect(struct connection *connection)
 {
     int r = connection->is_decided ? 1 : 0;
+    size_t before = connection->cleared;
 
     while (connection->cleared < connection->in.len && !connection->awaits_upgrade) {
         if (connection->http.body != HTTP_NO_BODY) {
@@ -210,6 +269,9 @@ static int http_inspect(struct connection *connection)
         if (r <= 0)
             break;
     }
+    if (r >= 0 && placeholder_is_seen(connection, before))
+        return connection_refuse(connection, "the placeholder of a secret was sent in plain HTTP "
+                                             "(built in)");
     /* An incomplete head behind a whole request waits, but what is cleared can go. */
     return r == 0 && connection->is_decided ? 1 : r;
 }

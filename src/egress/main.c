@@ -6,8 +6,11 @@
  * sockets in the sandbox's network namespace. */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
+#include <openssl/ssl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -19,6 +22,7 @@
 #include "base/random.h"
 #include "egress/control.h"
 #include "egress/egress_internal.h"
+#include "egress/tls/trust.h"
 #include "kernel/route.h"
 
 enum {
@@ -45,6 +49,14 @@ static unsigned connections_max(void)
     return (unsigned)(limit.rlim_cur - DESCRIPTORS_KEPT) / DESCRIPTORS_PER_CONNECTION;
 }
 
+/* Messages of holtd have values of secrets. */
+static void wiping_free(void *memory)
+{
+    if (memory)
+        explicit_bzero(memory, malloc_usable_size(memory));
+    free(memory);
+}
+
 int main(void)
 {
     static struct egress egress = {
@@ -62,6 +74,7 @@ int main(void)
         return 2;
     }
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)setrlimit(RLIMIT_CORE, &(struct rlimit){ 0 });
     (void)prctl(PR_SET_NAME, "holt-net", 0, 0, 0);
     egress.now_ms = clock_ms();
     egress.connection_max = connections_max();
@@ -71,6 +84,10 @@ int main(void)
     (void)random_u64(); /* this and the next two before the filter: they may open files */
     json_object_seed(0);
     (void)strerror(ECONNREFUSED);
+    egress.trust_fd = trust_open_host();
+    json_set_alloc_funcs(malloc, wiping_free);
+    if (OPENSSL_init_ssl(0, NULL) != 1) /* reads its configuration */
+        return 1;
     if (egress.epoll_fd < 0 || egress.route_fd < 0)
         return 1;
     r = confine();

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "egress/egress_internal.h"
+#include "egress/http/session.h"
 
 enum { SPLICE_BYTES = 256 * 1024, ROUNDS = 16, READ_MAX = 32 * 1024, COPY_BYTES = 16 * 1024 };
 
@@ -246,6 +247,16 @@ static bool bytes_note(struct connection *connection, uint64_t up_before, uint64
     return egress->bounds.bytes_out == 0 || guest->bytes_out <= egress->bounds.bytes_out;
 }
 
+bool relay_note(struct connection *connection, uint64_t up_before, uint64_t down_before)
+{
+    if (bytes_note(connection, up_before, down_before))
+        return !connection->is_dead;
+    connection->guest->egress->counters.limited++;
+    report_limit(connection->guest, BOUND_BYTES_OUT);
+    connection_end(connection, true, "the sandbox has sent as many bytes as it may");
+    return false;
+}
+
 void relay_pump(struct connection *connection)
 {
     uint64_t up_before = connection->up.total, down_before = connection->down.total;
@@ -257,12 +268,8 @@ void relay_pump(struct connection *connection)
         return;
     if (r == 0 && !connection->awaits_upgrade)
         r = down_pump(connection);
-    if (!bytes_note(connection, up_before, down_before)) {
-        connection->guest->egress->counters.limited++;
-        report_limit(connection->guest, BOUND_BYTES_OUT);
-        connection_end(connection, true, "the sandbox has sent as many bytes as it may");
+    if (!relay_note(connection, up_before, down_before))
         return;
-    }
     if (r < 0)
         connection_end(connection, true, r == -ECONNRESET || r == -EPIPE ? "reset" : strerror(-r));
     else if (connection->client.is_shut && connection->server.is_shut)
@@ -273,5 +280,8 @@ void relay_pump(struct connection *connection)
 
 void relay_start(struct connection *connection)
 {
-    relay_pump(connection);
+    if (connection->session)
+        session_pump(connection);
+    else
+        relay_pump(connection);
 }

@@ -71,6 +71,8 @@ void upstream_review(struct connection *connection)
 
     if (connection->state != CONNECTION_DIAL && connection->state != CONNECTION_RELAY)
         return;
+    if (connection->session && connection->server.watch.fd < 0)
+        return; /* the next dial goes the new way */
     route_fill(connection, &connection->destination, &now);
     if (now.hop_count == connection->route.hop_count &&
         memcmp(now.hops, connection->route.hops, now.hop_count * sizeof(*now.hops)) == 0)

@@ -147,6 +147,23 @@ void net_policy_decide(const struct net_policy *policy, const struct net_request
     }
 }
 
+static bool rules_read_https(const struct net_rules *rules, const char *name, uint16_t port)
+{
+    for (size_t i = 0; i < rules->count; i++)
+        if (net_rule_reads_https(&rules->items[i], name, port))
+            return true;
+    return false;
+}
+
+bool net_policy_reads_https(const struct net_policy *policy, const char *name, uint16_t port)
+{
+    for (size_t i = 0; i < policy->count; i++)
+        if (rules_read_https(&policy->layers[i].allow, name, port) ||
+            rules_read_https(&policy->layers[i].deny, name, port))
+            return true;
+    return false;
+}
+
 void net_policy_decide_proxy(const struct net_policy *policy, const struct net_request *request,
                              struct net_verdict *ret)
 {

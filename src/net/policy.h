@@ -57,6 +57,7 @@ enum net_protocol {
     NET_TCP,     /* neither TLS nor HTTP */
     NET_TLS,     /* the name is that of the ClientHello */
     NET_HTTP,    /* plain; the name is that of the Host header */
+    NET_HTTPS,   /* in TLS that Holt ends; without a method: allowed if some request would be */
     NET_DNS,     /* a query for the name; address and port are not used */
 };
 
@@ -66,7 +67,7 @@ struct net_request {
     bool is_own_address; /* one of the host's own, which the caller knows */
     uint16_t port;
     enum net_protocol protocol;
-    const char *method; /* of NET_HTTP; NULL: not known yet */
+    const char *method; /* of NET_HTTP and NET_HTTPS; NULL: not known yet */
     const char *path;   /* with the query or without */
 };
 
@@ -124,6 +125,9 @@ enum net_mode net_policy_mode(const struct net_policy *policy);
  * valid. The verdict says which rule of which layer decided. */
 void net_policy_decide(const struct net_policy *policy, const struct net_request *request,
                        struct net_verdict *ret);
+
+/* Returns whether a rule is about requests inside TLS to this name, which Holt must then end. */
+bool net_policy_reads_https(const struct net_policy *policy, const char *name, uint16_t port);
 
 /* Returns the proxy of the layer nearest to the sandbox that has one; NULL: none. */
 const struct net_proxy *net_policy_proxy(const struct net_policy *policy);

@@ -202,11 +202,14 @@ static int path_read(struct rule_reader *reader, struct net_rule *rule)
 
 static int combination_check(struct rule_reader *reader, struct net_rule *rule)
 {
-    if ((rule->method[0] || rule->path[0]) && rule->scheme != NET_SCHEME_HTTP)
-        return rule_refuse(reader, rule->scheme == NET_SCHEME_HTTPS
-                                       ? "Holt does not see methods and paths inside TLS; leave "
-                                         "them out"
-                                       : "a method or a path needs http:// in front of the host");
+    if ((rule->method[0] || rule->path[0]) && rule->scheme != NET_SCHEME_HTTP &&
+        rule->scheme != NET_SCHEME_HTTPS)
+        return rule_refuse(reader,
+                           "a method or a path needs http:// or https:// in front of the host");
+    if ((rule->method[0] || rule->path[0]) && rule->scheme == NET_SCHEME_HTTPS &&
+        (rule->is_range || strcmp(rule->name, "*") == 0))
+        return rule_refuse(reader, "a method or a path inside TLS needs the name of a host, for "
+                                   "which Holt makes a certificate");
     if (rule->port_count > 0)
         return 0;
     if (rule->scheme == NET_SCHEME_TCP && reader->default_port == 0)
@@ -319,6 +322,7 @@ static bool scheme_allows(const struct net_rule *rule, const struct net_request 
     case NET_UNKNOWN:
         return true;
     case NET_TLS:
+    case NET_HTTPS:
         return rule->scheme != NET_SCHEME_HTTP;
     case NET_HTTP:
         return rule->scheme != NET_SCHEME_HTTPS;
@@ -336,7 +340,7 @@ static bool scheme_denies(const struct net_rule *rule, const struct net_request 
     if (rule->scheme == NET_SCHEME_HTTP)
         return request->protocol == NET_HTTP;
     if (rule->scheme == NET_SCHEME_HTTPS)
-        return request->protocol == NET_TLS;
+        return request->protocol == NET_TLS || request->protocol == NET_HTTPS;
     return true;
 }
 
@@ -352,7 +356,7 @@ bool net_rule_allows(const struct net_rule *rule, const struct net_request *requ
     if (!rule->method[0] && !rule->path[0])
         return true;
     if (request->protocol == NET_UNKNOWN || !request->method || !request->path)
-        return request->protocol == NET_UNKNOWN;
+        return request->protocol == NET_UNKNOWN || request->protocol == NET_HTTPS;
     return (!rule->method[0] || strcmp(rule->method, request->method) == 0) &&
            (!rule->path[0] || net_glob_allows(rule->path, request->path));
 }
@@ -370,9 +374,17 @@ bool net_rule_denies(const struct net_rule *rule, const struct net_request *requ
         is_host = request->name && net_pattern_matches(rule->name, request->name);
     if (!is_host || !scheme_denies(rule, request) || !ports_have(rule, request->port))
         return false;
+    if (request->protocol == NET_HTTPS && !request->method && (rule->method[0] || rule->path[0]))
+        return false; /* each request is asked for when it comes */
     /* What is not known of a request that a rule looks at must not let it through. */
     return (!rule->method[0] || !request->method || strcmp(rule->method, request->method) == 0) &&
            (!rule->path[0] || !request->path || net_glob_denies(rule->path, request->path));
+}
+
+bool net_rule_reads_https(const struct net_rule *rule, const char *name, uint16_t port)
+{
+    return rule->scheme == NET_SCHEME_HTTPS && (rule->method[0] || rule->path[0]) &&
+           ports_have(rule, port) && net_pattern_matches(rule->name, name);
 }
 
 bool net_rule_allows_name(const struct net_rule *rule, const char *name)

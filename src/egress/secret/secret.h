@@ -1,0 +1,84 @@
+/* The secrets of one sandbox in holt-net: what replaces which placeholder on the way to which
+ * hosts, and the headers that are set on requests. They exist in memory only and are wiped. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "net/name.h"
+
+struct needles;
+
+enum {
+    BROKER_SECRETS_MAX = 64, /* of one sandbox */
+    BROKER_HOSTS_MAX = 64,   /* of one secret */
+    BROKER_VALUE_MAX = 8192,
+    BROKER_PLACEHOLDER_MIN = 16,
+    BROKER_PLACEHOLDER_MAX = 256,
+    BROKER_FIELD_MAX = 256, /* of a field's name or a template */
+    BROKER_TRANSFORMS_MAX = 64,
+    BROKER_HEADERS_MAX = 32, /* of one transform */
+};
+
+enum broker_place { BROKER_HEADER, BROKER_BASIC, BROKER_QUERY, BROKER_JSON };
+
+struct broker_host {
+    char name[NET_NAME_SIZE]; /* a pattern */
+    uint16_t port;
+};
+
+struct broker_secret {
+    char *name, *id, *placeholder, *value;
+    enum broker_place place;
+    char *field;
+    char *prefix, *suffix; /* of the template, around "{}" */
+    struct broker_host *hosts;
+    size_t host_count;
+    bool may_use_own_path; /* the proxy and CA bundle of the sandbox are its owner's */
+};
+
+/* Shared by the sandbox and by requests under way, which go on with what they began with. */
+struct broker_secrets {
+    unsigned refs;
+    struct broker_secret *items;
+    size_t count;
+    struct needles *placeholders; /* their tags are indexes of items */
+    struct needles *values;
+};
+
+struct broker_header {
+    char *name, *value;
+};
+
+struct broker_transform {
+    struct broker_host host;
+    struct broker_header headers[BROKER_HEADERS_MAX];
+    size_t header_count;
+};
+
+struct broker_transforms {
+    struct broker_transform *items;
+    size_t count;
+};
+
+/* Read the fields "secrets" and "transforms" of a message; none if absent. A secret that cannot be
+ * used is left out, and the log says its name; then its placeholder is worthless. */
+struct broker_secrets *broker_secrets_read(const json_t *list);
+void broker_transforms_read(const json_t *list, struct broker_transforms *ret);
+
+struct broker_secrets *broker_secrets_ref(struct broker_secrets *secrets);
+void broker_secrets_unref(struct broker_secrets *secrets);
+void broker_transforms_done(struct broker_transforms *transforms);
+
+bool broker_host_is(const struct broker_host *host, const char *name, uint16_t port);
+bool broker_secret_is_for(const struct broker_secret *secret, const char *name, uint16_t port);
+
+/* Returns whether a secret or a transform names the host, whose TLS must then be ended here. */
+bool broker_secrets_name(const struct broker_secrets *secrets, const char *name, uint16_t port);
+bool broker_transforms_name(const struct broker_transforms *transforms, const char *name,
+                            uint16_t port);
+
+/* Frees a text and leaves nothing of it in memory. */
+void wiped_free(char *text);
