@@ -69,6 +69,20 @@ HOLT_API int holt_template_import(struct holt *holt, const struct holt_import_op
                                   int64_t deadline, struct holt_template **ret,
                                   struct holt_error *error);
 
+/* Pulls an image from a registry as a template that has the reference as its name, unless it has
+ * not changed. The daemon does not store the credentials. ret may be NULL. */
+struct holt_pull_options {
+    size_t size;
+    const char *reference;           /* [REGISTRY[:PORT]/]REPOSITORY[:TAG][@sha256:HEX] */
+    const char *username, *password; /* of the registry; NULL: none */
+    holt_import_fn on_progress;      /* NULL: none */
+    holt_import_source_fn on_source; /* what registries have sent; NULL: none */
+    void *context;
+};
+HOLT_API int holt_template_pull(struct holt *holt, const struct holt_pull_options *options,
+                                int64_t deadline, struct holt_template **ret,
+                                struct holt_error *error);
+
 /* Creates a template from the current files of a sandbox. ret may be NULL. */
 HOLT_API int holt_template_commit(struct holt *holt, const char *sandbox, const char *name,
                                   int64_t deadline, struct holt_template **ret,

@@ -20,6 +20,7 @@
 #include "host/core/host.h"
 #include "host/core/owned_template.h"
 #include "host/core/share.h"
+#include "host/image/pull.h"
 #include "host/observe/event.h"
 #include "host/sandbox/sandbox.h"
 #include "http/stream.h"
@@ -27,13 +28,15 @@
 
 enum { PROGRESS_INTERVAL_MS = 200 };
 
-/* An import runs in a thread of its own, as the reply must report progress meanwhile. */
+/* An import or a pull runs in a thread of its own, as the reply must report progress meanwhile. */
 struct import_stream {
     struct stream stream;
     struct host *host;
     struct template_record record;
     char *path;
     struct template_settings settings;
+    struct caller caller;              /* of a pull */
+    char *reference, *user, *password; /* of a pull; NULL: it is an import */
     struct thread thread;
 
     struct lock lock; /* over everything below */
@@ -65,6 +68,18 @@ static void import_progress(const struct template_progress *progress, void *cont
     lock_release(&import->lock);
 }
 
+static void import_end(struct import_stream *import, int r, const struct template_info *info,
+                       const struct err *err)
+{
+    lock_scope(&import->lock);
+
+    import->result = r;
+    import->err = *err;
+    import->info = *info;
+    import->is_over = true;
+    cond_signal(&import->over);
+}
+
 static void import_main(void *context)
 {
     struct import_stream *import = context;
@@ -85,12 +100,26 @@ static void import_main(void *context)
                     json_pack("{s:s}", "template", info.name));
     else
         owned_template_release(import->host, import->record.store_name);
-    lock_scope(&import->lock);
-    import->result = r;
-    import->err = err;
-    import->info = info;
-    import->is_over = true;
-    cond_signal(&import->over);
+    import_end(import, r, &info, &err);
+}
+
+static void pull_main(void *context)
+{
+    struct import_stream *import = context;
+    const struct image_pull pull = {
+        .reference = import->reference,
+        .user = import->user,
+        .password = import->password,
+        .progress = import_progress,
+        .context = import,
+    };
+    struct template_info info = { 0 };
+    struct err err = { 0 };
+    int r;
+
+    caller_set_current(&import->caller);
+    r = image_pull(import->host, &import->caller, &pull, &import->record, &info, &err);
+    import_end(import, r, &info, &err);
 }
 
 /* Waits until the import is over or progress is due. Needs the lock. */
@@ -140,6 +169,11 @@ static void import_free(struct import_stream *import)
     cond_destroy(&import->over);
     lock_destroy(&import->lock);
     free(import->path);
+    free(import->reference);
+    free(import->user);
+    if (import->password)
+        explicit_bzero(import->password, strlen(import->password));
+    free(import->password);
     template_settings_done(&import->settings);
     free(import);
 }
@@ -188,6 +222,25 @@ int template_service_import(const struct call *call, const struct msg_import_req
     if (r < 0) {
         import_free(import);
         return r;
+    }
+    *ret = &import->stream;
+    return 0;
+}
+
+int template_service_pull(const struct call *call, const struct msg_pull_request *request,
+                          struct stream **ret, struct err *err)
+{
+    struct import_stream *import = import_new(call->host, "");
+    int r;
+
+    import->caller = *call->caller;
+    import->reference = xstrdup(request->reference);
+    import->user = xstrdup(request->username);
+    import->password = xstrdup(request->password);
+    r = thread_start(&import->thread, "holt-pull", pull_main, import);
+    if (r < 0) {
+        import_free(import);
+        return err_sys(err, r, "start the pull");
     }
     *ret = &import->stream;
     return 0;

@@ -7,6 +7,7 @@
 
 #include "base/access/caller.h"
 #include "base/err.h"
+#include "base/text/image_ref.h"
 #include "base/text/parse.h"
 #include "wire/schema.h"
 
@@ -55,6 +56,8 @@ static int template_check(const struct schema_field *field, const char *text, st
     char owner[OWNER_NAME_MAX + 1];
     size_t len = slash ? (size_t)(slash - text) : 0;
 
+    if (image_ref_is(text))
+        return 0;
     if (!slash)
         return name_check(field, text, err);
     (void)snprintf(owner, sizeof(owner), "%.*s", (int)len, text);

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "cli/commands/pull.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/lifetime.h"
@@ -123,6 +124,9 @@ static int create_run(int argc, char **argv)
         return status;
     if (next != argc)
         return command_misused(&command_create, "takes no arguments");
+    status = pull_if_missing(options.run.template);
+    if (status != STATUS_OK)
+        return status;
     if (connection_open(&connection) < 0)
         return STATUS_HOLT;
     run_sandbox_set(&options.run, &options.sandbox);

@@ -108,6 +108,7 @@ extern const struct command command_fork;
 extern const struct command command_diff;
 extern const struct command command_template_build;
 extern const struct command command_template_import;
+extern const struct command command_template_pull;
 extern const struct command command_template_commit;
 extern const struct command command_template_ls;
 extern const struct command command_template_rm;

@@ -6,7 +6,9 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/text/image_ref.h"
 #include "base/xalloc.h"
+#include "cli/commands/pull.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/report.h"
@@ -67,6 +69,15 @@ int run_follow(const struct run_request *request)
     return run_session(&setup);
 }
 
+/* Takes "IMAGE --" in front of the command as the template. Returns how many words that are. */
+static int image_take(struct run_options *options, int count, char **words)
+{
+    if (options->template || count < 2 || strcmp(words[1], "--") != 0 || !image_ref_is(words[0]))
+        return 0;
+    options->template = words[0];
+    return 2;
+}
+
 static int run_run(int argc, char **argv)
 {
     cleanup_with(run_named_done) struct run_named options = { .name = NULL };
@@ -77,11 +88,15 @@ static int run_run(int argc, char **argv)
 
     if (!command_parse(&command_run, &options, argc, argv, &next, &status))
         return status;
+    next += image_take(&options.run, argc - next, argv + next);
     if (next == argc)
         return command_misused(&command_run, "needs a COMMAND");
     if (options.run.output.wants_json && !options.is_detached)
         return command_misused(&command_run, "--output needs --detach");
     request.args = argv + next;
+    status = pull_if_missing(options.run.template);
+    if (status != STATUS_OK)
+        return STATUS_HOLT;
     return run_named_is_wanted(&options) ? run_named(&options, request.args) : run_follow(&request);
 }
 
@@ -132,7 +147,7 @@ static const struct option_table table = { run_sandbox_rows, RUN_SANDBOX_ROWS, &
 const struct command command_run = {
     .group = "Sandboxes",
     .name = "run",
-    .operands = "[--] COMMAND [ARGUMENT...]",
+    .operands = "[IMAGE] [--] COMMAND [ARGUMENT...]",
     .summary = "Run a command in a throw-away sandbox",
     .example = "holt run --memory 512M --timeout 30s -- python3 -c 'print(\"hi\")'",
     .options = &table,

@@ -101,23 +101,39 @@ static int settings_set(struct msg_template_settings *ret,
     return request_pairs(arena, given.env, &ret->env, &ret->env_count, error);
 }
 
+/* Follows an import or a pull until it has made its template. */
+static int import_follow(struct holt *holt, struct messages_call *call, struct import *import,
+                         struct holt_template **ret, struct holt_error *error)
+{
+    cleanup_result struct holt_template *template = NULL;
+    int r;
+
+    call->each = import_take;
+    call->context = import;
+    call->size = sizeof(struct holt_template);
+    r = messages_follow(holt, call, error);
+    template = import->template;
+    if (r < 0)
+        return -1;
+    if (!template)
+        return error_set(error, "internal", "the daemon ended the import without a template");
+    if (ret)
+        *ret = TAKE_PTR(template);
+    return 0;
+}
+
 int holt_template_import(struct holt *holt, const struct holt_import_options *options,
                          int64_t deadline, struct holt_template **ret, struct holt_error *error)
 {
     cleanup_with(arena_done) struct arena arena = ARENA_INIT(REQUEST_BYTES_MAX);
     struct import import = { .options = HOLT_INIT(holt_import_options) };
-    cleanup_result struct holt_template *template = NULL;
     struct msg_template_settings settings;
     struct msg_import_request request;
-    const struct messages_call call = {
+    struct messages_call call = {
         .method = &method_template_service_import,
         .request = &request,
         .deadline = deadline,
-        .each = import_take,
-        .context = &import,
-        .size = sizeof(struct holt_template),
     };
-    int r;
 
     if (options_take(&import.options, sizeof(import.options), options, error) < 0 ||
         settings_set(&settings, import.options.settings, &arena, error) < 0)
@@ -127,15 +143,32 @@ int holt_template_import(struct holt *holt, const struct holt_import_options *op
         .path = import.options.path,
         .settings = import.options.settings ? &settings : NULL,
     };
-    r = messages_follow(holt, &call, error);
-    template = import.template;
-    if (r < 0)
+    return import_follow(holt, &call, &import, ret, error);
+}
+
+int holt_template_pull(struct holt *holt, const struct holt_pull_options *options, int64_t deadline,
+                       struct holt_template **ret, struct holt_error *error)
+{
+    struct holt_pull_options given = HOLT_INIT(holt_pull_options);
+    struct import import = { .options = HOLT_INIT(holt_import_options) };
+    struct msg_pull_request request;
+    struct messages_call call = {
+        .method = &method_template_service_pull,
+        .request = &request,
+        .deadline = deadline,
+    };
+
+    if (options_take(&given, sizeof(given), options, error) < 0)
         return -1;
-    if (!template)
-        return error_set(error, "internal", "the daemon ended the import without a template");
-    if (ret)
-        *ret = TAKE_PTR(template);
-    return 0;
+    request = (struct msg_pull_request){
+        .reference = given.reference,
+        .username = given.username,
+        .password = given.password,
+    };
+    import.options.on_progress = given.on_progress;
+    import.options.on_source = given.on_source;
+    import.options.context = given.context;
+    return import_follow(holt, &call, &import, ret, error);
 }
 
 static int committed_fill(void *result, const void *message, struct holt_error *error)

@@ -2,15 +2,16 @@
  * snapshot. */
 #pragma once
 
+#include "base/text/image_ref.h"
 #include "store/template/template.h"
 
 struct e2b_request;
 struct err;
 
 struct e2b_template_ref {
-    char name[TEMPLATE_NAME_MAX + 1];  /* as Holt knows it */
-    char id[2 * TEMPLATE_NAME_MAX];    /* reported to clients */
-    char alias[TEMPLATE_NAME_MAX + 1]; /* "": none */
+    char name[TEMPLATE_NAME_MAX + 1];           /* as Holt knows it */
+    char id[TEMPLATE_NAME_MAX + IMAGE_REF_MAX]; /* reported to clients */
+    char alias[IMAGE_REF_MAX + 1];              /* "": none */
 };
 
 /* ERR_NOT_FOUND. */

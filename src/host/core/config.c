@@ -129,7 +129,15 @@
     ROW(template_bytes_max, "template.max-bytes", "template-max-bytes", KIND_SIZE, "SIZE", "16G",  \
         "maximum size of an imported template")                                                    \
     ROW(template_files_max, "template.max-files", "template-max-files", KIND_SIZE, "N", "2000000", \
-        "maximum number of files in an imported template")
+        "maximum number of files in an imported template")                                         \
+    ROW(image_registries, "image.registries", "image-registries", KIND_REGISTRIES, "HOSTS", "",    \
+        "registries that images are pulled from, with blanks between; empty: all")                 \
+    ROW(image_mirrors, "image.mirrors", "image-mirrors", KIND_MIRRORS, "MIRRORS", "",              \
+        "what is tried before a registry: REGISTRY=URL, with blanks between")                      \
+    ROW(image_insecure, "image.insecure", "image-insecure", KIND_REGISTRIES, "HOSTS", "",          \
+        "registries without TLS, which may have private addresses; with blanks between")           \
+    ROW(image_cache, "image.cache", "image-cache", KIND_SIZE, "SIZE", "8G",                        \
+        "bytes of layers that are kept of each owner after pulls")
 
 #define DEFINE_INDEX(field, ...) ROW_##field,
 enum { CONFIG_ROWS(DEFINE_INDEX) ROW_COUNT };

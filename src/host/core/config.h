@@ -77,6 +77,10 @@ struct config {
     uint64_t net_bytes_out;   /* 0: no limit */
     uint64_t template_bytes_max;
     uint64_t template_files_max;
+    char *image_registries;       /* that images may come from, with blanks between; "": all */
+    char *image_mirrors;          /* REGISTRY=URL, with blanks between */
+    char *image_insecure;         /* registries without TLS, with blanks between */
+    uint64_t image_cache;         /* bytes of an owner's blobs */
     struct owner_settings owners; /* keys owner.NAME.CEILING; only in the file */
 };
 

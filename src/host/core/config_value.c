@@ -14,6 +14,7 @@
 #include "base/text/parse.h"
 #include "base/xalloc.h"
 #include "host/core/config.h"
+#include "host/image/endpoint.h"
 #include "host/net/host_layer.h"
 #include "host/net/upstream.h"
 
@@ -125,7 +126,9 @@ static int text_check(const struct config_row *row, const char *value, struct er
         return err_wrap(err, "%s", row->key);
     if ((row->kind == KIND_PROXY && net_proxy_check(value, err) < 0) ||
         (row->kind == KIND_NO_PROXY && net_no_proxy_check(value, err) < 0) ||
-        (row->kind == KIND_ZONES && net_zones_check(value, err) < 0))
+        (row->kind == KIND_ZONES && net_zones_check(value, err) < 0) ||
+        (row->kind == KIND_REGISTRIES && image_registries_check(value, err) < 0) ||
+        (row->kind == KIND_MIRRORS && image_mirrors_check(value, err) < 0))
         return err_wrap(err, "%s", row->key);
     if (row->kind == KIND_LEVEL && !is_level(value))
         return err_set(err, ERR_INVALID, "%s must be error, warn, info or debug, not '%s'",

@@ -26,6 +26,8 @@ enum config_kind {
     KIND_PROXY,
     KIND_NO_PROXY,
     KIND_ZONES,
+    KIND_REGISTRIES,
+    KIND_MIRRORS,
     KIND_LEVEL,
     KIND_U32,
     KIND_AUTO_U32,

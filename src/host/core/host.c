@@ -25,6 +25,7 @@
 #include "host/core/recover.h"
 #include "host/core/settings.h"
 #include "host/core/uids.h"
+#include "host/image/endpoint.h"
 #include "host/machine/guest_socket.h"
 #include "host/machine/machine_internal.h"
 #include "host/machine/pool.h"
@@ -266,6 +267,7 @@ static struct host *host_new(const struct config *config, const struct host_exte
     struct host *host = xcalloc(1, sizeof(*host));
 
     host->default_template = xstrdup(config->template);
+    host->image_config = image_config_new(config);
     (void)snprintf(host->warm_template, sizeof(host->warm_template), "%s", config->template);
     lock_init(&host->owners_lock, LOCK_OWNERS);
     lock_init(&host->lock, LOCK_HOST);
@@ -313,6 +315,7 @@ static void host_free(struct host *host)
     free(host->uid_slots);
     free(host->sandbox_index);
     free(host->default_template);
+    image_config_free(host->image_config);
     free(host);
 }
 

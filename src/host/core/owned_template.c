@@ -11,6 +11,7 @@
 #include "base/fault.h"
 #include "base/random.h"
 #include "base/text/hex.h"
+#include "base/text/image_ref.h"
 #include "base/text/parse.h"
 #include "base/xalloc.h"
 #include "host/core/host.h"
@@ -72,6 +73,12 @@ static int candidates_list(struct host *host, const char *name, struct template_
     return 0;
 }
 
+/* Returns whether the template is an image whose pull is not over. */
+static bool is_unnamed(const struct template_record *record)
+{
+    return strcmp(record->name, record->store_name) == 0 && !is_name(record->store_name);
+}
+
 /* Moves those that exist for the caller to the front. */
 static int candidates_filter(struct host *host, const struct caller *caller,
                              struct template_record *list, size_t *count, struct err *err)
@@ -106,11 +113,18 @@ static int template_not_found(const char *word, struct err *err)
     return err_refuse(err, CAUSE_TEMPLATE_NOT_FOUND, "no template '%.130s'", word);
 }
 
+static int image_not_found(const char *reference, struct err *err)
+{
+    (void)err_refuse(err, CAUSE_TEMPLATE_NOT_FOUND, "image '%.160s' was not pulled", reference);
+    return err_remedy(err, "Pull it: holt template pull %.160s", reference);
+}
+
 int owned_template_find(struct host *host, const struct caller *caller, const char *word,
                         struct template_record *ret, struct err *err)
 {
     cleanup_free struct template_record *list = NULL;
     const struct template_record *found;
+    struct image_ref image;
     struct share_word split;
     size_t count = 0;
     int r;
@@ -119,8 +133,12 @@ int owned_template_find(struct host *host, const struct caller *caller, const ch
         record_init(ret, OWNER_ROOT, host->default_template);
         return 0;
     }
-    if (!share_word_split(word, caller, &split) || !template_is_store_name(split.name))
+    if (image_ref_parse(word, &image) == 0 && image_ref_is(word))
+        split = (struct share_word){ .name = image.familiar };
+    else if (!share_word_split(word, caller, &split) || !template_is_store_name(split.name))
         return err_set(err, ERR_INVALID, "invalid template name '%.130s'", word);
+    if (split.name == image.familiar)
+        (void)snprintf(split.owner, sizeof(split.owner), "%s", caller->owner);
     r = candidates_list(host, split.name, &list, &count, err);
     if (r == 0)
         r = candidates_filter(host, caller, list, &count, err);
@@ -134,6 +152,8 @@ int owned_template_find(struct host *host, const struct caller *caller, const ch
                        count);
     if (!found && !split.has_owner && count == 1)
         found = &list[0];
+    if (!found && split.name == image.familiar)
+        return image_not_found(image.familiar, err);
     if (!found)
         return template_not_found(word, err);
     *ret = *found;
@@ -210,7 +230,7 @@ int owned_template_list(struct host *host, const struct caller *caller, struct o
         if (found)
             list[kept].record = *found;
         list[kept].info = infos[i];
-        r = is_visible(host, caller, &list[kept].record, err);
+        r = is_unnamed(&list[kept].record) ? 0 : is_visible(host, caller, &list[kept].record, err);
         if (r < 0)
             return r;
         kept += r > 0;
@@ -236,10 +256,42 @@ static int record_add(struct host *host, const struct template_record *record, s
     return r;
 }
 
+static int made_name_set(struct template_record *record, struct err *err)
+{
+    char digits[HEX_SIZE(MADE_NAME_BYTES)];
+
+    if (random_hex(digits, MADE_NAME_BYTES) < 0)
+        return err_sys(err, -EIO, "get random bytes");
+    (void)snprintf(record->store_name, sizeof(record->store_name), TEMPLATE_MADE_PREFIX "%s",
+                   digits);
+    return 0;
+}
+
+int owned_template_reserve_image(struct host *host, const struct caller *caller,
+                                 struct template_record *ret, struct err *err)
+{
+    int r = caller_check_labels(caller, NULL, 0, err); /* templates have no labels */
+
+    if (r < 0)
+        return r;
+    record_init(ret, caller->owner, "");
+    r = made_name_set(ret, err);
+    if (r < 0)
+        return r;
+    (void)snprintf(ret->name, sizeof(ret->name), "%s", ret->store_name);
+    return record_add(host, ret, err);
+}
+
+int owned_template_name(struct host *host, struct template_record *record, const char *reference,
+                        const char *old_name, struct err *err)
+{
+    (void)snprintf(record->name, sizeof(record->name), "%s", reference);
+    return registry_name_template(host->registry, record, old_name, err);
+}
+
 int owned_template_reserve(struct host *host, const struct caller *caller, const char *name,
                            struct template_record *ret, struct err *err)
 {
-    char digits[HEX_SIZE(MADE_NAME_BYTES)];
     int r = caller_check_labels(caller, NULL, 0, err); /* templates have no labels */
 
     if (r < 0)
@@ -250,12 +302,9 @@ int owned_template_reserve(struct host *host, const struct caller *caller, const
     /* Nobody could have another template of this name without confusion. */
     if (strcmp(name, host_template) == 0)
         return err_set(err, ERR_EXISTS, "template '%s' already exists", name);
-    if (strcmp(caller->owner, OWNER_ROOT) != 0) {
-        if (random_hex(digits, MADE_NAME_BYTES) < 0)
-            return err_sys(err, -EIO, "get random bytes");
-        (void)snprintf(ret->store_name, sizeof(ret->store_name), TEMPLATE_MADE_PREFIX "%s", digits);
-    }
-    return record_add(host, ret, err);
+    if (strcmp(caller->owner, OWNER_ROOT) != 0)
+        r = made_name_set(ret, err);
+    return r < 0 ? r : record_add(host, ret, err);
 }
 
 int owned_template_reserve_internal(struct host *host, const char *owner, const char *store_name,
@@ -337,8 +386,11 @@ int owned_templates_recover(struct host *host, struct err *err)
     size_t count = 0;
     int r = registry_list_templates(host->registry, NULL, &list, &count, err);
 
-    for (size_t i = 0; r == 0 && i < count; i++)
-        if (!template_exists(host->store, list[i].store_name))
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        if (is_unnamed(&list[i]) && template_exists(host->store, list[i].store_name))
+            r = template_remove(host->store, list[i].store_name, err);
+        if (r == 0 && !template_exists(host->store, list[i].store_name))
             r = registry_remove_template(host->registry, list[i].store_name, err);
+    }
     return r;
 }

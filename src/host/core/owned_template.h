@@ -17,10 +17,11 @@ struct owned_template {
     struct template_info info; /* its name is that in the store */
 };
 
-/* Finds a template by NAME or OWNER/NAME; NULL is the default of the configuration, which all
- * owners may use, as the template of the host. A name stands for the caller's own template, then
- * for one of root's that is shared with the caller, then for the only other one. Fails with
- * ERR_NOT_FOUND, and with ERR_INVALID if it stands for several. */
+/* Finds a template by NAME or OWNER/NAME, or the reference of an image that was pulled; NULL is the
+ * default of the configuration, which all owners may use, as the template of the host. A name
+ * stands for the caller's own template, then for one of root's that is shared with the caller, then
+ * for the only other one. Fails with ERR_NOT_FOUND, and with ERR_INVALID if it stands for several.
+ */
 int owned_template_find(struct host *host, const struct caller *caller, const char *word,
                         struct template_record *ret, struct err *err);
 
@@ -34,6 +35,16 @@ int owned_template_find_own(struct host *host, const struct caller *caller, cons
  * does not exist for callers; the next start removes it. */
 int owned_template_reserve(struct host *host, const struct caller *caller, const char *name,
                            struct template_record *ret, struct err *err);
+
+/* Does the same for an image that is being pulled; owned_template_name gives it the name. Until
+ * then it does not exist for callers, and the next start removes it. */
+int owned_template_reserve_image(struct host *host, const struct caller *caller,
+                                 struct template_record *ret, struct err *err);
+
+/* Names a pulled image by its reference. An earlier template of the owner with this name gets
+ * old_name, which is its own. */
+int owned_template_name(struct host *host, struct template_record *record, const char *reference,
+                        const char *old_name, struct err *err);
 
 /* Does the same for an internal template, whose name in the store is known and unique. */
 int owned_template_reserve_internal(struct host *host, const char *owner, const char *store_name,
@@ -63,7 +74,7 @@ int owned_template_shares(struct host *host, const struct caller *caller,
                           const struct template_record *record, struct share **ret,
                           size_t *ret_count, struct err *err);
 
-enum { TEMPLATE_WORD_MAX = OWNER_NAME_MAX + 1 + TEMPLATE_NAME_MAX };
+enum { TEMPLATE_WORD_MAX = OWNER_NAME_MAX + 1 + IMAGE_REF_MAX };
 
 /* Writes the word by which the caller finds a template of the store: NAME, or OWNER/NAME for one of
  * another owner whose name in the store is no name for users. */

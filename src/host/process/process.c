@@ -10,6 +10,7 @@
 #include "base/fault.h"
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
+#include "host/image/defaults.h"
 #include "host/machine/machine_internal.h"
 #include "host/observe/event_internal.h"
 #include "host/observe/metrics_internal.h"
@@ -100,14 +101,16 @@ int process_send_spawn(struct process *process, const struct process_spec *spec,
     struct machine *machine = process->machine;
     struct message_rlimit files;
     cleanup_with(buf_done) struct buf out = BUF_INIT(FRAME_FROM_DAEMON_MAX);
+    cleanup_with(image_defaults_done) struct image_defaults defaults = { .env = NULL };
     cleanup_close int cgroup_fd = -EBADF;
     int r = cgroup_open_child(machine->host->cgroups, machine->id, process->id,
                               machine->guest.first_uid, &cgroup_fd, err);
 
     fault_point("exec.grouped");
     host_files_limit(machine->host, machine->limit_files, &files);
+    image_defaults_take(machine->host, machine->template, spec, &defaults);
     if (r == 0)
-        r = process_put_spawn(&out, process->number, spec, &files, err);
+        r = process_put_spawn(&out, process->number, &defaults.spec, &files, err);
     if (r < 0)
         return r;
     r = channel_send(&machine->channel, &out, &cgroup_fd, 1);

@@ -69,6 +69,8 @@ static const char *const statement_texts[STATEMENTS] = {
     [STATEMENT_ADD_TEMPLATE] =
         "INSERT INTO templates (store_name, owner, name) VALUES (?1, ?2, ?3)",
     [STATEMENT_REMOVE_TEMPLATE] = "DELETE FROM templates WHERE store_name = ?1",
+    [STATEMENT_UNNAME_TEMPLATE] = "UPDATE templates SET name = ?3 WHERE owner = ?1 AND name = ?2",
+    [STATEMENT_NAME_TEMPLATE] = "UPDATE templates SET name = ?2 WHERE store_name = ?1",
     [STATEMENT_GET_TEMPLATE] =
         "SELECT store_name, owner, name FROM templates WHERE store_name = ?1",
     [STATEMENT_FIND_TEMPLATE] =

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/access/caller.h"
+#include "base/text/image_ref.h"
 #include "host/sandbox/info.h"
 
 struct err;
@@ -119,7 +120,8 @@ int registry_get_template_owner(struct registry *registry, const char *template,
 struct template_record {
     char store_name[TEMPLATE_NAME_MAX + 1];
     char owner[OWNER_NAME_MAX + 1];
-    char name[TEMPLATE_NAME_MAX + 1];
+    char name[IMAGE_REF_MAX + 1]; /* a name, or the reference of an image; that of an image that is
+                                     being pulled is its store_name, which no caller can write */
 };
 
 /* Records a template, private. Returns ERR_EXISTS when its owner has another one of this name. */
@@ -128,6 +130,11 @@ int registry_add_template(struct registry *registry, const struct template_recor
 
 /* Removes the record and the shares of a template; no error when there is none. */
 int registry_remove_template(struct registry *registry, const char *store_name, struct err *err);
+
+/* Gives a template this name; the owner's other template of that name, if there is one, gets
+ * old_name. */
+int registry_name_template(struct registry *registry, const struct template_record *record,
+                           const char *old_name, struct err *err);
 
 /* Reads the record of a template by its name in the store. Returns 1, or 0 if there is none. */
 int registry_get_template(struct registry *registry, const char *store_name,

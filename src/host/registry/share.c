@@ -43,6 +43,26 @@ int registry_remove_template(struct registry *registry, const char *store_name, 
     return registry_end(registry, r, err);
 }
 
+int registry_name_template(struct registry *registry, const struct template_record *record,
+                           const char *old_name, struct err *err)
+{
+    sqlite3_stmt *unname = registry->statements[STATEMENT_UNNAME_TEMPLATE];
+    sqlite3_stmt *name = registry->statements[STATEMENT_NAME_TEMPLATE];
+    int r = registry_begin(registry, err);
+
+    if (r >= 0 && (registry_bind_text(unname, 1, record->owner) != SQLITE_OK ||
+                   registry_bind_text(unname, 2, record->name) != SQLITE_OK ||
+                   registry_bind_text(unname, 3, old_name) != SQLITE_OK ||
+                   registry_bind_text(name, 1, record->store_name) != SQLITE_OK ||
+                   registry_bind_text(name, 2, record->name) != SQLITE_OK))
+        r = registry_explain(registry, "name a template", err);
+    if (r >= 0)
+        r = registry_run(registry, STATEMENT_UNNAME_TEMPLATE, "name a template", err);
+    if (r >= 0)
+        r = registry_run(registry, STATEMENT_NAME_TEMPLATE, "name a template", err);
+    return registry_end(registry, r, err);
+}
+
 int registry_get_template(struct registry *registry, const char *store_name,
                           struct template_record *ret, struct err *err)
 {

@@ -18,3 +18,15 @@ bool image_has_path(const char *path);
 /* Apply the layers of the only image in the directory that matches this machine. */
 int image_apply_oci(int image_fd, struct import_root *root, struct err *err);
 int image_apply_docker(int image_fd, struct import_root *root, struct err *err);
+
+/* Applies the layers of the image whose manifest or index has this digest. The blobs of the
+ * directory were verified when they got their names (store/import/blobs.h). */
+int image_apply_blobs(int image_fd, const char *digest, struct import_root *root, struct err *err);
+
+/* Makes settings of the configuration of such an image. */
+struct template_settings;
+int image_settings(int image_fd, const char *digest, struct template_settings *ret,
+                   struct err *err);
+
+/* Returns this machine's architecture as images spell it, such as "amd64" or "arm64". */
+const char *image_arch(void);

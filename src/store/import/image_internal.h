@@ -11,9 +11,6 @@ enum {
     IMAGE_BLOB_PATH_MAX = 96
 };
 
-/* Returns this machine's architecture as images spell it, such as "amd64" or "arm64". */
-const char *image_arch(void);
-
 /* Returns the path of a blob "sha256:HEX". */
 int image_blob_path(const char *digest, char ret_path[static IMAGE_BLOB_PATH_MAX], struct err *err);
 
@@ -31,3 +28,6 @@ int image_layer_apply(int fd, const char *name, struct import_root *root, struct
 
 /* Appends a name to the list in an error message; names that do not fit are omitted. */
 void image_names_add(struct buf *names, const char *name);
+
+/* Reads the configuration of the image whose manifest or index has this digest. */
+int image_config_read(int image_fd, const char *digest, json_t **ret, struct err *err);

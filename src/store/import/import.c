@@ -93,11 +93,17 @@ static int directory_import(struct import *import, int fd, struct err *err)
     return import_copy_tree(&copy, fd, ".", "", err);
 }
 
-static int source_import(struct import *import, const char *path, struct err *err)
+static int source_import(struct import *import, const struct template_source *source,
+                         struct err *err)
 {
+    const char *path = source->path;
     cleanup_close int fd = -EBADF;
     struct stat st;
 
+    if (source->digest) {
+        import->root.is_layered = true;
+        return image_apply_blobs(source->image_fd, source->digest, &import->root, err);
+    }
     if (*path != '/')
         return err_set(err, ERR_INVALID, "'%s' is not an absolute path", import_label(path).text);
     fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -158,7 +164,7 @@ int template_import(struct store *store, const struct template_source *source,
         return r;
     import.budget.progress = source->progress;
     import.budget.context = source->context;
-    if (import_start(&import, err) < 0 || source_import(&import, source->path, err) < 0)
+    if (import_start(&import, err) < 0 || source_import(&import, source, err) < 0)
         return err_wrap(err, "import '%s'", source->name);
     budget_report(&import.budget);
     if (import_publish(&import, source, &meta, err) < 0)

@@ -117,9 +117,9 @@ static int manifest_find(int image_fd, json_t *index, json_t **ret, struct err *
     return err_set(err, ERR_INVALID, "the image indexes are nested too deep");
 }
 
-static int config_check(int image_fd, const json_t *manifest, struct err *err)
+/* Reads the configuration that a manifest names; *ret stays NULL if it names none. */
+static int config_read(int image_fd, const json_t *manifest, json_t **ret, struct err *err)
 {
-    cleanup_json json_t *config = NULL;
     const json_t *descriptor = NULL;
     const char *digest = NULL;
     int r = json_get_object(manifest, "config", &descriptor, err);
@@ -127,10 +127,15 @@ static int config_check(int image_fd, const json_t *manifest, struct err *err)
     if (r < 0 || !descriptor)
         return r;
     r = descriptor_digest(descriptor, &digest, err);
-    if (r < 0)
-        return r;
-    r = blob_json(image_fd, digest, &config, err);
-    return r < 0 ? r : image_config_check(config, err);
+    return r < 0 ? r : blob_json(image_fd, digest, ret, err);
+}
+
+static int config_check(int image_fd, const json_t *manifest, struct err *err)
+{
+    cleanup_json json_t *config = NULL;
+    int r = config_read(image_fd, manifest, &config, err);
+
+    return r < 0 || !config ? r : image_config_check(config, err);
 }
 
 static uint64_t layer_size(const json_t *descriptor)
@@ -176,23 +181,50 @@ static int layers_apply(int image_fd, const json_t *manifest, struct import_root
     return 0;
 }
 
+static int image_apply(int image_fd, json_t *index, struct import_root *root, struct err *err)
+{
+    cleanup_json json_t *manifest = NULL;
+    int r = manifest_find(image_fd, index, &manifest, err);
+
+    if (r == 0)
+        r = config_check(image_fd, manifest, err);
+    return r < 0 ? r : layers_apply(image_fd, manifest, root, err);
+}
+
 int image_apply_oci(int image_fd, struct import_root *root, struct err *err)
 {
     cleanup_close int fd = open_no_links(image_fd, "index.json", O_RDONLY | O_NONBLOCK, 0);
-    cleanup_json json_t *manifest = NULL;
     json_t *index;
     int r;
 
     if (fd < 0)
         return import_error(err, fd, "open", "index.json");
     r = image_json_read(fd, "index.json", &index, err);
-    if (r < 0)
-        return r;
-    r = manifest_find(image_fd, index, &manifest, err);
-    if (r < 0)
-        return r;
-    r = config_check(image_fd, manifest, err);
-    if (r < 0)
-        return r;
-    return layers_apply(image_fd, manifest, root, err);
+    return r < 0 ? r : image_apply(image_fd, index, root, err);
+}
+
+int image_apply_blobs(int image_fd, const char *digest, struct import_root *root, struct err *err)
+{
+    json_t *index;
+    int r = blob_json(image_fd, digest, &index, err);
+
+    return r < 0 ? r : image_apply(image_fd, index, root, err);
+}
+
+int image_config_read(int image_fd, const char *digest, json_t **ret, struct err *err)
+{
+    cleanup_json json_t *manifest = NULL;
+    json_t *index;
+    int r = blob_json(image_fd, digest, &index, err);
+
+    if (r == 0)
+        r = manifest_find(image_fd, index, &manifest, err);
+    *ret = NULL;
+    if (r == 0)
+        r = config_read(image_fd, manifest, ret, err);
+    if (r == 0 && !json_is_object(*ret)) {
+        json_decref(*ret);
+        r = err_set(err, ERR_INVALID, "the image has no configuration");
+    }
+    return r;
 }

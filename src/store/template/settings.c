@@ -36,11 +36,23 @@ static int env_check(const json_t *env, struct err *err)
     return 0;
 }
 
+static int command_check(const json_t *command, struct err *err)
+{
+    const json_t *word;
+    size_t i;
+
+    json_array_foreach(command, i, word) {
+        if (!json_is_string(word))
+            return err_set(err, ERR_INVALID, "word %zu of 'command' is not a string", i);
+    }
+    return 0;
+}
+
 int template_settings_parse(const json_t *object, struct template_settings *ret, struct err *err)
 {
-    static const char *const fields[] = { "env",          "workdir",     "user", "startCommand",
-                                          "readyCommand", "allowSetuid", "cpus", "memoryBytes",
-                                          "network",      NULL };
+    static const char *const fields[] = { "env",          "workdir",     "user",  "startCommand",
+                                          "readyCommand", "allowSetuid", "cpus",  "memoryBytes",
+                                          "network",      "command",     "image", NULL };
     struct template_settings settings = {
         .workdir = "", .user = "", .start_command = "", .ready_command = ""
     };
@@ -55,6 +67,9 @@ int template_settings_parse(const json_t *object, struct template_settings *ret,
         json_get_u32(object, "cpus", &settings.cpus, err) < 0 ||
         json_get_u64(object, "memoryBytes", &settings.memory_bytes, err) < 0 ||
         json_get_object(object, "network", &settings.network, err) < 0 ||
+        json_get_array(object, "command", &settings.command, err) < 0 ||
+        json_get_object(object, "image", &settings.image, err) < 0 ||
+        (settings.command && command_check(settings.command, err) < 0) ||
         (settings.env && env_check(settings.env, err) < 0))
         return err_wrap(err, "settings");
     if (settings.workdir[0] != '\0' && settings.workdir[0] != '/')

@@ -24,11 +24,14 @@ struct template_settings {
     unsigned cpus;             /* 0: unset, like memory_bytes */
     uint64_t memory_bytes;
     const json_t *network; /* a layer, see net/policy.h; NULL: unset */
+    const json_t *command; /* array of strings: what runs if a client names no command, or NULL */
+    const json_t *image;   /* facts of the image that the template was pulled from; NULL: none. Env,
+                              workdir and user then apply to the processes of all clients */
 };
 
 /* Parses settings: {"env": {}, "workdir", "user", "startCommand",
- * "readyCommand", "allowSetuid", "cpus", "memoryBytes", "network": {}}. The caller checks the
- * network. */
+ * "readyCommand", "allowSetuid", "cpus", "memoryBytes", "network": {}, "command": [],
+ * "image": {}}. The caller checks the network. */
 int template_settings_parse(const json_t *object, struct template_settings *ret, struct err *err);
 
 /* Reads the settings of a template by name; all are unset if it has none. */

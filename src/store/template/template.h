@@ -56,6 +56,8 @@ typedef void (*template_progress_fn)(const struct template_progress *progress, v
 struct template_source {
     const char *name;                         /* name of the new template */
     const char *path;                         /* absolute path on this machine */
+    const char *digest;                       /* instead of a path: the image with this digest... */
+    int image_fd;                             /* ...in a directory of blobs_open */
     const struct template_settings *settings; /* NULL: defaults */
     template_progress_fn progress;            /* may be NULL; called in the importing thread */
     void *context;

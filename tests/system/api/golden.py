@@ -513,6 +513,9 @@ def template_calls(call, directory):
                             "variable": {"env": {"a=b": "c"}}, "number": {"env": {"a": 1}}, "type": 5}.items():
         call.stream(f"import with wrong settings: {label}", "TemplateService/Import",
                     {"name": "wrong", "path": "/no/such/file", "settings": settings})
+    call.stream("pull from a registry that is not allowed", "TemplateService/Pull", {"reference": "debian:12"})
+    call.stream("pull of no reference", "TemplateService/Pull", {"reference": "A B"})
+    call("create from an image that was not pulled", "SandboxService/Create", template="debian:12")
     call("commit", "TemplateService/Commit", sandboxId="plain", name="committed")
     call("commit again", "TemplateService/Commit", sandboxId="plain", name="committed")
     call("templates at last", "TemplateService/List")
@@ -663,6 +666,7 @@ BASES = {  # a request that is right, and is refused for what it names, or chang
     "ToolService/ExecuteStream": {**NOBODY, "tool": "bash", "resources": {}}, "ToolService/List": {},
     "ToolService/ReadOutput": {**NOBODY, "handle": "x"},
     "TemplateService/Import": {"name": "nothing", "path": "/no/such/path", "settings": {}},
+    "TemplateService/Pull": {"reference": "other.example/nothing:1"},
     "TemplateService/List": {}, "TemplateService/Remove": {"name": "nothing"},
     "TemplateService/Commit": {**NOBODY, "name": "nothing"},
     "SecretService/Set": {"name": "a secret's name", "value": "x", "hosts": ["api.example.com"]}, "SecretService/List": {},

@@ -126,6 +126,7 @@ HOLT = {
     "SnapshotService/Diff": [{**AT, "from": "{snapshot}"}, {**AT, "from": "template"},
                              {**OWN, "toSandboxId": "{sandbox}"}, {**AT, "toSandboxId": "own"}],
     "TemplateService/Import": Host({"name": "new", "path": "/no/such/path"}),
+    "TemplateService/Pull": Makes({"reference": "other.example/new:1"}),
     "TemplateService/List": Lists({}, {"all": True}),
     "TemplateService/Remove": [{"name": "{template}"}, {"name": "{built_template}"}],
     "TemplateService/Share": [{"name": "{template}", "public": True}, {"name": "{owner}/{template}", "owners": ["bob"]}],
@@ -240,6 +241,7 @@ CODES = {
 
 # What the owner itself is told, other than ok (2xx), by a request that finds its object: a code, or a part of the message.
 CONTROL = {
+    "TemplateService/Pull": {"images of registry 'other.example' are not allowed"},  # the daemon of the test allows none
     "NetworkService/Set": {"ok", "the sandbox has no rule 'a.test'"},
     "NetworkService/Learn": {"permission_denied"},  # the host of the test has net.mode = none
     "SandboxService/Resume": {"ok", "failed_precondition"},  # the first row has resumed it
