@@ -361,7 +361,7 @@ void http_draft_init(struct http_draft *draft)
 void http_draft_done(struct http_draft *draft)
 {
     if (draft->text.data)
-        explicit_bzero(draft->text.data, draft->text.cap);
+        explicit_bzero(draft->text.data, draft->text.len);
     buf_done(&draft->text);
     draft->count = 0;
 }

@@ -20,7 +20,7 @@ static const char basic[] = "Basic ";
 static void wiped_done(struct buf *buf)
 {
     if (buf->data)
-        explicit_bzero(buf->data, buf->cap);
+        explicit_bzero(buf->data, buf->len);
     buf_done(buf);
 }
 

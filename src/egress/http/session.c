@@ -325,7 +325,8 @@ static void session_watch(struct session *session)
     struct connection *connection = session->connection;
     struct egress *egress = connection->guest->egress;
     enum session_phase phase = session->phase;
-    bool reads_client = phase <= SESSION_COLLECT ||
+    /* It is watched on while it is silent: one change of the loop less for each request. */
+    bool reads_client = phase <= SESSION_COLLECT || !session->is_client_early ||
                         (phase == SESSION_TUNNEL && session->to_server.len < SESSION_BUFFER) ||
                         (phase == SESSION_EXCHANGE && !session->is_request_over &&
                          session->to_server.len + session->upload.len < SESSION_BUFFER);
@@ -355,7 +356,10 @@ void session_pump(struct connection *connection)
             return;
         if (r < 0 && session->phase == SESSION_CLOSE && connection->state == CONNECTION_RELAY)
             r = 1;
-        if (r >= 0 && connection->state == CONNECTION_RELAY) {
+        /* Head and body go in one record where both are there. */
+        if (connection->state == CONNECTION_RELAY &&
+            (r == 0 || session->to_server.len >= CHANNEL_RECORD_MAX ||
+             session->to_client.len >= CHANNEL_RECORD_MAX)) {
             long up = buffer_flush(&session->server, &session->to_server, &connection->up.total);
             long down =
                 buffer_flush(&session->client, &session->to_client, &connection->down.total);
@@ -381,6 +385,7 @@ void session_ready(struct connection *connection, bool is_client, uint32_t event
     struct session *session = connection->session;
 
     channel_wake(is_client ? &session->client : &session->server);
+    session->is_client_early |= is_client && (events & EPOLLIN);
     if (is_client && (events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP)) && !(events & EPOLLIN)) {
         connection_end(connection, session->phase != SESSION_IDLE, "closed");
         return;

@@ -29,7 +29,8 @@ struct session {
     struct connection *connection;
     enum session_phase phase;
     struct channel client, server;
-    bool is_busy; /* it has more to do at the next turn */
+    bool is_client_early; /* it sent something that is not read yet */
+    bool is_busy;         /* it has more to do at the next turn */
     struct buf from_client, to_server, from_server, to_client;
     struct h2 *h2;     /* NULL: the server speaks HTTP/1.1 */
     struct buf upload; /* of HTTP/2: the body before it is framed */

@@ -300,6 +300,8 @@ static int tunnel_move(struct session *session, bool is_up)
 
     if (out->len >= SESSION_BUFFER)
         return 0;
+    if (is_up)
+        session->is_client_early = false;
     n = in->len > 0 ? 1 : session_read(from, in);
     if (n < 0) {
         if (out->len > 0)

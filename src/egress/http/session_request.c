@@ -53,8 +53,12 @@ static const char *head_problem(const struct session *session)
 
 static int request_decide(struct session *session)
 {
+    const struct connection *connection = session->connection;
     char path[PATH_MAX_SEEN + 1];
 
+    /* Where no rule looks at requests, the connection was decided; a new policy reviews it. */
+    if (!net_policy_reads_https(&connection->guest->policy, connection->name, connection->port))
+        return 0;
     memcpy(path, session->head.path, session->head.path_len);
     path[session->head.path_len] = '\0';
     return connection_allows_request(session->connection, session->head.method, path)
@@ -154,6 +158,7 @@ int session_request_step(struct session *session)
     }
     if (r > 0)
         return head_take(session);
+    session->is_client_early = false;
     n = session_read(&session->client, in);
     if (n < 0) {
         connection_end(session->connection, n != -EPIPE, "closed");
@@ -171,6 +176,7 @@ static int client_bytes(struct session *session)
 
     if (session->from_client.len > 0)
         return 1;
+    session->is_client_early = false;
     n = session_read(&session->client, &session->from_client);
     if (n < 0) {
         connection_end(session->connection, true, "closed in a request");

@@ -23,7 +23,7 @@ static int socket_receive(struct channel *channel)
     ssize_t n;
 
     if (!channel->in)
-        channel->in = xcalloc(1, IN_BYTES);
+        channel->in = xreallocarray(NULL, 1, IN_BYTES);
     n = recv(channel->fd, channel->in, IN_BYTES, MSG_DONTWAIT);
     channel->is_dry = n < IN_BYTES;
     if (n < 0)
@@ -109,7 +109,7 @@ int channel_open(struct channel *channel, SSL *ssl, int fd, const void *first, s
     BIO_set_init(bio, 1);
     SSL_set_bio(ssl, bio, bio);
     if (len > 0) {
-        channel->in = xcalloc(1, IN_BYTES);
+        channel->in = xreallocarray(NULL, 1, IN_BYTES);
         memcpy(channel->in, first, len);
         channel->in_len = len;
         channel->is_dry = false;

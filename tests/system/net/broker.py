@@ -156,6 +156,7 @@ class Net:
             self.wait("done", lambda m: m["machine"] == machine)
 
     def end(self):
+        assert self.process.poll() is None, "holt-net has died"
         self.control.close()
         self.process.wait()
         self.keeper.kill()
