@@ -51,8 +51,9 @@ static bool open_remove(struct front_connection *connection)
 void front_connection_free(struct front_connection *connection)
 {
     const struct linger at_once = { .l_onoff = 1 };
+    bool is_unread = connection->stage == STAGE_CLOSING && connection->wants_write;
 
-    if (open_remove(connection) || connection->is_late)
+    if (open_remove(connection) || connection->is_late || is_unread)
         (void)setsockopt(connection->outer.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
     *connection->slot = connection->next;
     if (connection->next)
@@ -158,8 +159,23 @@ static bool down_pass(struct front_connection *connection)
     return true;
 }
 
-/* Everything was sent: says so, and gives the client time to close, because closing a socket with
- * unread bytes would reset it. */
+/* Says that everything was sent, once the socket has room for it: without this a client takes the
+ * end for an attack. Then gives the client time to close, because closing a socket with unread
+ * bytes would reset it. */
+static void end_say(struct front_connection *connection)
+{
+    int said = SSL_shutdown(connection->ssl);
+
+    connection->wants_write =
+        said < 0 && SSL_get_error(connection->ssl, said) == SSL_ERROR_WANT_WRITE;
+    ERR_clear_error();
+    side_watch(connection, &connection->outer, EPOLLIN | (connection->wants_write ? EPOLLOUT : 0U));
+    if (connection->wants_write)
+        return;
+    connection->deadline_ms = clock_after_ms(CLOSING_MS);
+    (void)shutdown(connection->outer.fd, SHUT_WR);
+}
+
 static void connection_close(struct front_connection *connection)
 {
     if (open_remove(connection)) {
@@ -167,13 +183,10 @@ static void connection_close(struct front_connection *connection)
         return;
     }
     connection->stage = STAGE_CLOSING;
-    connection->deadline_ms = clock_after_ms(CLOSING_MS);
-    (void)SSL_shutdown(connection->ssl);
-    ERR_clear_error();
-    (void)shutdown(connection->outer.fd, SHUT_WR);
+    connection->deadline_ms = clock_after_ms(CONNECTION_LATE_MS);
     side_watch(connection, &connection->inner, 0);
-    side_watch(connection, &connection->outer, EPOLLIN);
     connection->inner.fd = fd_close(connection->inner.fd);
+    end_say(connection);
 }
 
 static void connection_pass(struct front_connection *connection)
@@ -289,6 +302,8 @@ void front_side_handle(struct side *side, uint32_t events)
         front_connection_shake(connection);
     else if (connection->stage == STAGE_OPEN)
         connection_pass(connection);
+    else if (connection->wants_write && events & EPOLLOUT)
+        end_say(connection);
     else
         connection_discard(connection);
     /* A side that is not watched for anything still reports that it has gone. */
