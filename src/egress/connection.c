@@ -102,6 +102,8 @@ void connection_end(struct connection *connection, bool is_reset, const char *ho
     flow_done(guest, &connection->down);
     if (connection->dns_pending > 0)
         resolver_forget_connection(connection);
+    if (connection->session)
+        session_leave(connection->session);
     upstream_forget(connection);
     if (connection->grant)
         connection->grant->users--;

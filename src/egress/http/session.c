@@ -18,7 +18,7 @@ enum {
     FAREWELL_MS = 2000,
     HEAD_MS = 10000,
     CONNECT_MS = 10000,
-    GUEST_SESSIONS_MAX = 512,
+    GUEST_SESSIONS_MAX = 256,
     SESSIONS_MAX = 8192,
 };
 
@@ -79,16 +79,19 @@ static void server_drop(struct session *session)
     watch_close(connection->guest->egress, &connection->server.watch);
 }
 
-void session_free(struct session *session)
+void session_leave(struct session *session)
 {
-    struct guest *guest;
+    struct guest *guest = session->connection->guest;
 
-    if (!session)
-        return;
-    guest = session->connection->guest;
     guest->sessions--;
     guest->owner->sessions--;
     guest->egress->sessions--;
+}
+
+void session_free(struct session *session)
+{
+    if (!session)
+        return;
     channel_close(&session->client);
     channel_close(&session->server);
     h2_free(session->h2);

@@ -16,6 +16,9 @@ bool session_is_needed(const struct guest *guest, const char *name, uint16_t por
 /* Takes over a connection whose ClientHello is in connection->in. Returns 0, or -errno if it
  * cannot. */
 int session_start(struct connection *connection);
+
+/* Gives up the shares of its sandbox, which may end before session_free. */
+void session_leave(struct session *session);
 void session_free(struct session *session);
 
 /* Goes on after an event of a socket, or when the server is connected. */

@@ -137,6 +137,7 @@ static int head_take(struct session *session)
     if (session->rewrite.wants_json && !session->is_request_over) {
         session->collected = (struct buf)BUF_INIT(SESSION_JSON_MAX);
         session->phase = SESSION_COLLECT;
+        session->connection->deadline_ms = 0;
         http_draft_remove(&session->rewrite.draft, "Expect");
         return http_field_find(&fields, "Expect") &&
                        buf_add_str(&session->to_client, "HTTP/1.1 100 Continue\r\n\r\n") < 0

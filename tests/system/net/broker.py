@@ -155,6 +155,12 @@ class Net:
             self.send({"do": "secrets", "machine": machine, "secrets": secrets})
             self.wait("done", lambda m: m["machine"] == machine)
 
+    def remove(self):
+        """Ends the sandbox."""
+        for machine in range(1, self.machine + 1):
+            self.send({"do": "remove", "machine": machine})
+            self.wait("done", lambda m: m["machine"] == machine)
+
     def end(self):
         assert self.process.poll() is None, "holt-net has died"
         self.control.close()

@@ -217,9 +217,23 @@ def git_clones_with_a_password():
     net.secrets([secret()])
 
 
+def a_sandbox_that_ends_takes_its_requests_along():
+    slow = subprocess.Popen(["nsenter", f"--net=/proc/{net.keeper.pid}/ns/net", "curl", "-sS", "--limit-rate", "1M", "-o", f"{tmp}/slow", "https://api.test/big?500000000"],
+                            env=ENV, stderr=subprocess.DEVNULL)
+    while not (os.path.exists(f"{tmp}/slow") and os.path.getsize(f"{tmp}/slow") > 0):
+        time.sleep(0.02)
+    net.remove()
+    assert slow.wait() != 0, "it was cut"
+
+
+def a_request_of_many_is_not_lost():
+    out = curl("--parallel", "--parallel-max", "64", "-H", AUTH, "-w", "%{http_code}\n", "-o", "/dev/null", "https://api.test/?[1-300]")
+    equal(300, out.count("200"))
+
+
 CLAIMS = [a_value_replaces_the_placeholder, other_places_work, hosts_that_nobody_names_are_passed_on, servers_are_verified, bodies_of_all_kinds_pass,
           http2_alone_is_spoken, rules_see_requests_inside_tls, transforms_set_headers, rotation_takes_effect_on_a_kept_connection, real_clients_work,
-          git_clones_with_a_password]
+          git_clones_with_a_password, a_request_of_many_is_not_lost, a_sandbox_that_ends_takes_its_requests_along]
 for claim in CLAIMS:
     if len(sys.argv) > 3 and sys.argv[3] not in claim.__name__:
         continue
