@@ -262,7 +262,11 @@ struct holt_sandbox {
     const char *address;
     const bool *mounts_read_only; /* for each of mounts: whether it cannot be written to */
     const char *owner;
-    const char *network; /* what it may reach: "none", "open" or "allow" */
+    const char *network;  /* what it may reach: "none", "open" or "allow" */
+    const char *codebase; /* its id; "": none */
+    const char *codebase_path;
+    uint32_t codebase_version; /* that it was created with */
+    uint32_t codebase_base;    /* that its changes are compared with */
 };
 
 struct holt_sandbox_list {
@@ -293,7 +297,8 @@ struct holt_sandbox_options {
     const char *const *volumes; /* "name:/path" or "name:/path:ro", by name or id; ends with NULL */
     uint32_t files;             /* descriptors of one process */
     const struct holt_network_rules *network; /* what it may reach, see holt_network.h */
-    const char *proxy; /* URL of the proxy of its connections, see holt_network.h */
+    const char *proxy;    /* URL of the proxy of its connections, see holt_network.h */
+    const char *codebase; /* "name" or "name:/path", by name or id; see holt_codebase.h */
 };
 
 /* Creates a sandbox. options may be NULL. All functions accept the id or the name of a sandbox. */
@@ -744,6 +749,7 @@ struct holt_diff_options {
     void *context;
     const char *to_sandbox; /* that `to` belongs to, with the same template; NULL: the same */
     const char *path;       /* absolute: only this path and the paths below it; NULL: all */
+    bool is_from_codebase;  /* compare with the version of the codebase that it derives from */
 };
 
 /* Compares two snapshots, or one with the current files; reports changes sorted by path. */
@@ -917,6 +923,7 @@ HOLT_API int holt_env_execute_tool(struct holt_env *env, const struct holt_tool_
 }
 #endif
 
+#include "holt_codebase.h"
 #include "holt_host.h"
 #include "holt_network.h"
 #include "holt_secret.h"

@@ -150,6 +150,9 @@ int snapshot_service_diff(const struct call *call, const struct msg_diff_request
         r = sandbox_find(call->host, call->caller, request->to_sandbox_id, &other, err);
     if (r == 0)
         r = path_check(path, err);
+    if (r == 0 && request->codebase && (*request->from || *request->to_sandbox_id))
+        r = err_set(err, ERR_INVALID,
+                    "with field 'codebase', 'from' and 'toSandboxId' must be empty");
     if (r < 0)
         return r;
     diff = xcalloc(1, sizeof(*diff));
@@ -161,6 +164,7 @@ int snapshot_service_diff(const struct call *call, const struct msg_diff_request
     diff->what = (struct sandbox_diff){
         .from = diff->from,
         .to = diff->to,
+        .is_from_codebase = request->codebase,
         .options = { .wants_lines = request->lines,
                      .wants_patch = request->patch,
                      .path = diff->path },

@@ -163,7 +163,6 @@ static int layer_change(const void *data, struct net_layer *layer, struct err *e
             return r;
         if (!*request->policy->proxy && replaced.mode != NET_NONE)
             net_layer_set_proxy(&replaced, layer->proxy);
-        net_layer_keep_order(&replaced, layer);
         net_layer_done(layer);
         *layer = replaced;
     }

@@ -140,6 +140,10 @@ static int spec_fill(const struct call *call, const struct msg_create_sandbox_re
         .key = text_or_null(request->idempotency_key),
         .mount_count = request->volumes_count,
     };
+    if (request->codebase) {
+        ret->codebase = request->codebase->codebase;
+        ret->codebase_path = text_or_null(request->codebase->path);
+    }
     (void)sandbox_action_parse(request->expire_action, &ret->expire_action);
     (void)sandbox_action_parse(request->idle_action, &ret->idle_action);
     if (ret->key)

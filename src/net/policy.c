@@ -107,13 +107,6 @@ bool net_layer_remove(struct net_layer *layer, const char *rule)
     return was_allowed || was_denied;
 }
 
-void net_layer_keep_order(struct net_layer *layer, const struct net_layer *old)
-{
-    layer->allow_wins = old->allow_wins;
-    for (size_t i = 0; i < layer->deny.count; i++)
-        layer->allow_wins &= rules_have(&old->deny, layer->deny.items[i].text);
-}
-
 static void rules_copy(const struct net_rules *rules, struct net_rules *ret)
 {
     ret->count = rules->count;

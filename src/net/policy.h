@@ -93,10 +93,6 @@ int net_layer_deny(struct net_layer *layer, const char *rule, struct err *err);
 /* Removes a rule, which is found by its one spelling; false if there is none. */
 bool net_layer_remove(struct net_layer *layer, const char *rule);
 
-/* Makes allow win in a layer that replaces an old one where it does, unless the layer has a deny
- * rule that the old one has not: who writes such a rule expects that it wins. */
-void net_layer_keep_order(struct net_layer *layer, const struct net_layer *old);
-
 /* Sets the proxy, which is copied; NULL removes it. */
 void net_layer_set_proxy(struct net_layer *layer, const struct net_proxy *proxy);
 

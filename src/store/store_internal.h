@@ -8,6 +8,7 @@
 #include "base/lock.h"
 #include "store/store.h"
 #include "store/template/template.h"
+#include "store/volume/volume.h"
 
 struct disk;
 struct image;
@@ -46,8 +47,9 @@ struct volume {
     uint32_t last_generation; /* highest generation seen by this process */
     uint64_t quota_bytes;
     bool is_scratch;
-    int dir_fd;        /* of a scratch volume; else -1 */
-    atomic_uint drops; /* trees removed by this process */
+    int dir_fd;                      /* of a scratch volume; else -1 */
+    atomic_uint drops;               /* trees removed by this process */
+    struct volume_codebase codebase; /* no id: none */
 };
 
 /* Name of the template that is made from this machine. */

@@ -497,11 +497,9 @@ class Context:
         kernel = self.kernel = Kernel(self.language, self.cwd)
         try:
             await kernel.start()
-        except BaseException as failure:
+        except BaseException:
             await kernel.stop("it did not start")
             self.kernel = None
-            if isinstance(failure, Exception) and not isinstance(failure, Refusal):
-                raise Refusal(500, f"the kernel of '{self.language}' did not start: {failure!r}") from failure
             raise
         return kernel
 

@@ -276,6 +276,24 @@ await claim("volumes_are_shared", async () => {
   await refused(Code.NotFound, holt.volume.adopt({ volume: volume.id, name: "official" })); // it has no files
 });
 
+await claim("codebases_have_versions", async () => {
+  await holt.volume.create({ name: "sources" });
+  const { codebase } = await holt.codebase.add({ name: "official", source: "sources" });
+  await refused(Code.AlreadyExists, holt.codebase.add({ name: "official", source: "sources" }));
+  assert.deepEqual((await holt.codebase.list({})).codebases.map((each) => [each.id, each.version]), [[codebase.id, 0]]);
+  const { sandbox: one } = await holt.sandbox.create({ codebase: { codebase: "official", path: "/code" } });
+  assert.deepEqual([one.codebase.codebase, one.codebase.path], [codebase.id, "/code"]);
+  await refused(Code.InvalidArgument, holt.codebase.commit({ sandboxId: one.id })); // no changes
+  await all(holt.process.exec({ sandboxId: one.id, process: { args: ["touch", "/code/new"] } }));
+  assert.equal((await holt.codebase.commit({ sandboxId: one.id, message: "new" })).version.version, 1);
+  assert.deepEqual((await holt.codebase.log({ codebase: codebase.id })).versions.map((each) => each.message), ["new", ""]);
+  await holt.codebase.discard({ sandboxId: one.id });
+  await refused(Code.FailedPrecondition, holt.codebase.remove({ codebase: "official" }));
+  await holt.sandbox.destroy({ sandboxId: one.id });
+  await holt.codebase.remove({ codebase: "official" });
+  await holt.volume.remove({ volume: "sources" });
+});
+
 await claim("tokens_come_and_go", async () => {
   const { token, secret } = await holt.token.create({ label: "node", readOnly: true, ttlMs: 60000n });
   assert.match(secret, /^holt_[0-9a-f]{64}$/);

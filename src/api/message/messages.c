@@ -22,6 +22,21 @@ static const struct pair *labels_message(const struct sandbox_info *info, struct
     return pairs;
 }
 
+static const struct msg_codebase_mount *codebase_mount_message(const struct sandbox_info *info,
+                                                               struct arena *arena)
+{
+    struct msg_codebase_mount *mount;
+
+    if (!info->codebase[0])
+        return NULL;
+    mount = arena_take(arena, 1, sizeof(*mount));
+    *mount = (struct msg_codebase_mount){ .codebase = info->codebase,
+                                          .path = info->codebase_path,
+                                          .version = info->codebase_version,
+                                          .base = info->codebase_base };
+    return mount;
+}
+
 static const struct msg_volume_mount *mounts_message(const struct sandbox_info *info,
                                                      struct arena *arena)
 {
@@ -82,6 +97,7 @@ struct msg_sandbox sandbox_message(const struct call *call, const struct sandbox
         .last_active_at_ms = info->last_active_ms,
         .volumes = mounts_message(info, arena),
         .volumes_count = info->mount_count,
+        .codebase = codebase_mount_message(info, arena),
     };
 }
 

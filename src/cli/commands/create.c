@@ -80,6 +80,8 @@ static const struct option_row rows[] = {
       OPTION_CALL(set_label) },
     { "volume", 'v', "NAME:PATH[:ro]",
       "a volume to mount at a path, with :ro read-only; may be repeated", OPTION_CALL(set_volume) },
+    { "codebase", 0, "NAME[:PATH]", "a codebase to see at a path, by default /workspace",
+      OPTION_TEXT(struct create_options, sandbox.codebase) },
     { "ttl", 0, "TIME[:ACTION]", "kill, pause or stop it at this age: 1h, 1h:pause",
       OPTION_CALL(set_ttl) },
     { "idle-timeout", 0, "TIME[:ACTION]", "kill, pause or stop it when unused for this time",

@@ -15,6 +15,7 @@ struct diff_options {
     struct output_options output; /* JSON: one change per line */
     bool wants_stat, wants_patch;
     const char *with, *path;
+    bool is_from_codebase;
     struct diff_stat stat;
     int status; /* after a report: a change could not be printed */
 };
@@ -73,6 +74,7 @@ static int diff(struct diff_options *options, int count, char **operands)
 
     if (connection_open(&connection) < 0)
         return STATUS_HOLT;
+    request.is_from_codebase = options->is_from_codebase;
     request.from = count > 1 ? operands[1] : NULL;
     request.to = count > 2 ? operands[2] : NULL;
     request.counts_lines = options->wants_stat;
@@ -113,4 +115,43 @@ const struct command command_diff = {
     .example = "holt diff work turn-0001 --patch | git apply",
     .options = &table,
     .run = diff_run,
+};
+
+static const struct option_row changes_rows[] = {
+    { "stat", 0, NULL, "count the changed lines", OPTION_FLAG(struct diff_options, wants_stat) },
+    { "patch", 'p', NULL, "print a patch for git apply",
+      OPTION_FLAG(struct diff_options, wants_patch) },
+    { "path", 0, "PATH", "show only this absolute path and those below it",
+      OPTION_TEXT(struct diff_options, path) },
+    OPTION_OUTPUT,
+    OPTION_JSON,
+    OPTION_HELP,
+};
+
+static const struct option_table changes_table = { changes_rows, ARRAY_SIZE(changes_rows), NULL };
+
+static int changes_run(int argc, char **argv)
+{
+    static const struct operands operands = { 1, 1, "an ID" };
+    cleanup_with(options_done) struct diff_options options = { .status = STATUS_OK,
+                                                               .is_from_codebase = true };
+    int next, status;
+
+    if (!command_parse(&command_changes, &options, argc, argv, &next, &status))
+        return status;
+    if (!command_has_operands(&command_changes, &operands, argc - next))
+        return STATUS_HOLT;
+    if (options.wants_stat && options.wants_patch && !options.output.wants_json)
+        return command_misused(&command_changes, "shows either --stat or --patch");
+    return diff(&options, argc - next, argv + next);
+}
+
+const struct command command_changes = {
+    .group = "Codebases",
+    .name = "changes",
+    .operands = "ID",
+    .summary = "Show what a sandbox has changed in its codebase",
+    .example = "holt changes work --patch",
+    .options = &changes_table,
+    .run = changes_run,
 };

@@ -86,6 +86,13 @@ static void sandbox_fill(void *result, struct holt_sandbox *sandbox,
     sandbox->owner = message->owner;
     sandbox->network = message->network;
     mounts_fill(result, sandbox, message);
+    sandbox->codebase = sandbox->codebase_path = "";
+    if (message->codebase) {
+        sandbox->codebase = message->codebase->codebase;
+        sandbox->codebase_path = message->codebase->path;
+        sandbox->codebase_version = message->codebase->version;
+        sandbox->codebase_base = message->codebase->base;
+    }
 }
 
 static int one_fill(void *result, const struct msg_sandbox *message, struct holt_error *error)
@@ -134,6 +141,24 @@ static const struct msg_volume_mount *mounts_make(const char *const *texts, stru
     return mounts;
 }
 
+/* Splits "name" or "name:/path". */
+static const struct msg_codebase_mount *codebase_make(const char *text, struct arena *arena)
+{
+    struct msg_codebase_mount *mount;
+    size_t len;
+    char *name;
+
+    if (!text)
+        return NULL;
+    len = strcspn(text, ":");
+    name = arena_take(arena, len + 1, 1);
+    (void)snprintf(name, len + 1, "%s", text);
+    mount = arena_take(arena, 1, sizeof(*mount));
+    *mount =
+        (struct msg_codebase_mount){ .codebase = name, .path = text[len] ? text + len + 1 : "" };
+    return mount;
+}
+
 static int created_fill(void *result, const void *message, struct holt_error *error)
 {
     const struct msg_create_sandbox_response *reply = message;
@@ -174,6 +199,7 @@ int holt_sandbox_create(struct holt *holt, const struct holt_sandbox_options *op
     };
     if (request_pairs(&arena, given.labels, &request.labels, &request.labels_count, error) < 0)
         return -1;
+    request.codebase = codebase_make(given.codebase, &arena);
     request.volumes = mounts_make(given.volumes, &arena);
     request.volumes_count = request_count(given.volumes);
     call.can_be_repeated = given.idempotency_key != NULL;

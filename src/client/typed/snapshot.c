@@ -157,6 +157,7 @@ int holt_diff(struct holt *holt, const char *sandbox, const struct holt_diff_opt
         .to_sandbox_id = given.to_sandbox,
         .path = given.path ? path_text(given.path) : NULL,
         .raw_path = path_raw(given.path ? given.path : ""),
+        .codebase = given.is_from_codebase,
     };
     return messages_follow(holt, &call, error);
 }

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/text/parse.h"
 #include "base/xalloc.h"
+#include "host/codebase/codebase.h"
 #include "host/core/config.h"
 #include "host/core/descriptors.h"
 #include "host/core/extension.h"
@@ -366,6 +367,8 @@ static int host_fill(struct host *host, const struct config *config, struct reco
             json_pack("{s:I}", "lostFrames", (json_int_t)registry_lost_frames(host->registry)));
     recovery_run(recovery, host);
     r = named_volumes_recover(host, err);
+    if (r == 0)
+        r = codebases_recover(host, err);
     if (r == 0)
         r = owned_templates_recover(host, err);
     if (r == 0)

@@ -20,7 +20,7 @@
 
 enum { ROOT_TIMEOUT_MS = 30000 };
 
-_Static_assert((int)TEMPLATE_TREES_MAX + (int)SANDBOX_MOUNTS_MAX <= (int)MESSAGE_MOUNTS_MAX &&
+_Static_assert((int)VOLUME_TREES_MAX + (int)SANDBOX_MOUNTS_MAX <= (int)MESSAGE_MOUNTS_MAX &&
                    (int)MESSAGE_MOUNTS_MAX <= (int)FRAME_FDS_MAX &&
                    (int)FRAME_FDS_MAX <= (int)FDS_MAX,
                "every tree of a template, and every mount on top, must fit a root message");
@@ -31,6 +31,7 @@ struct root_parts {
     int fds[MESSAGE_MOUNTS_MAX];
     size_t count;
     size_t volume_count; /* the last ones, which are shared volumes */
+    bool has_codebase;   /* the one before those is a codebase */
     bool allows_setuid;
 };
 
@@ -42,7 +43,8 @@ static void parts_add(struct root_parts *parts, const char *target, int fd)
 
 static struct root_parts parts_from_mounts(const struct volume_mounts *mounts)
 {
-    struct root_parts parts = { .allows_setuid = mounts->allows_setuid };
+    struct root_parts parts = { .allows_setuid = mounts->allows_setuid,
+                                .has_codebase = mounts->has_codebase };
 
     for (size_t i = 0; i < mounts->count; i++)
         parts_add(&parts, mounts->targets[i], mounts->fds[i]);
@@ -100,7 +102,7 @@ static int machine_send_root(struct machine *machine, const struct root_parts *p
     struct message_root message = { .hostname = hostname,
                                     .allows_setuid = parts->allows_setuid,
                                     .mount_count = parts->count,
-                                    .volume_count = parts->volume_count };
+                                    .volume_count = parts->volume_count + parts->has_codebase };
     int r;
 
     memcpy(message.targets, parts->targets, sizeof(parts->targets[0]) * parts->count);

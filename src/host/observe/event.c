@@ -85,6 +85,10 @@ static const struct {
     [EVENT_SECRET_ROTATED] = { "secret.rotated", "secret-rotate" },
     [EVENT_SECRET_REMOVED] = { "secret.removed", "secret-remove" },
     [EVENT_OWNER_CHANGED] = { "owner.changed", "owner-change" },
+    [EVENT_CODEBASE_ADDED] = { "codebase.added", "codebase-add" },
+    [EVENT_CODEBASE_REMOVED] = { "codebase.removed", "codebase-remove" },
+    [EVENT_CODEBASE_COMMITTED] = { "codebase.committed", "codebase-commit" },
+    [EVENT_CODEBASE_DISCARDED] = { "codebase.discarded", "codebase-discard" },
     [EVENT_VOLUME_ADOPTED] = { "volume.adopted", "volume-adopt" },
 };
 

@@ -111,6 +111,22 @@ static const char *const statement_texts[STATEMENTS] = {
     [STATEMENT_PUT_GRANTS] = ("INSERT INTO secret_grants (sandbox, grants) VALUES (?1, ?2)"
                               " ON CONFLICT (sandbox) DO UPDATE SET grants = excluded.grants"),
     [STATEMENT_GET_GRANTS] = "SELECT grants FROM secret_grants WHERE sandbox = ?1",
+    [STATEMENT_ADD_CODEBASE] =
+        "INSERT INTO codebases (id, owner, name, source, head) VALUES (?1, ?2, ?3, ?4, ?5)",
+    [STATEMENT_REMOVE_CODEBASE] = "DELETE FROM codebases WHERE id = ?1",
+    [STATEMENT_LIST_CODEBASES] = ("SELECT id, owner, name, source, head FROM codebases WHERE id IN"
+                                  " (SELECT codebase FROM codebase_versions) ORDER BY number"),
+    [STATEMENT_LIST_INCOMPLETE_CODEBASES] =
+        ("SELECT id, owner, name, source, head FROM codebases WHERE id NOT IN"
+         " (SELECT codebase FROM codebase_versions) ORDER BY number"),
+    [STATEMENT_MOVE_CODEBASE] = "UPDATE codebases SET head = ?2 WHERE id = ?1 AND head = ?3",
+    [STATEMENT_MOVE_CODEBASE_BASE] = "UPDATE sandboxes SET codebase_base = ?2 WHERE id = ?1",
+    [STATEMENT_ADD_VERSION] =
+        ("INSERT INTO codebase_versions (codebase, version, created_ms, sandbox, message, files)"
+         " VALUES (?1, ?2, ?3, ?4, ?5, ?6)"),
+    [STATEMENT_LIST_VERSIONS] =
+        ("SELECT version, created_ms, sandbox, message, files FROM codebase_versions"
+         " WHERE codebase = ?1 ORDER BY version DESC"),
     [STATEMENT_LIST_MOUNTS] =
         "SELECT path, depot, read_only FROM mounts WHERE sandbox = ?1 ORDER BY path",
 };

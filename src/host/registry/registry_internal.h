@@ -67,10 +67,18 @@ enum registry_statement {
     STATEMENT_LIST_SECRETS,
     STATEMENT_PUT_GRANTS,
     STATEMENT_GET_GRANTS,
+    STATEMENT_ADD_CODEBASE,
+    STATEMENT_REMOVE_CODEBASE,
+    STATEMENT_LIST_CODEBASES,
+    STATEMENT_LIST_INCOMPLETE_CODEBASES,
+    STATEMENT_MOVE_CODEBASE,
+    STATEMENT_MOVE_CODEBASE_BASE,
+    STATEMENT_ADD_VERSION,
+    STATEMENT_LIST_VERSIONS,
     STATEMENTS
 };
 
-enum { REGISTRY_VERSION = 14 };
+enum { REGISTRY_VERSION = 15 };
 
 /* The SQL that leads from each version of the tables to the next. */
 extern const char *const registry_schema[REGISTRY_VERSION];
@@ -128,7 +136,7 @@ struct row_layout {
 };
 
 extern const struct row_layout row_sandbox, row_label, row_mount, row_snapshot, row_volume,
-    row_template, row_share, row_ceiling, row_session, row_secret;
+    row_template, row_share, row_ceiling, row_session, row_secret, row_codebase, row_version;
 
 /* Appends "a, b, c", "?2, ?3, ?4" (first = 2) or "b = excluded.b, c = excluded.c". The last one
  * leaves out the key, the first column: setting it, even to itself, would make SQLite search all

@@ -5,6 +5,7 @@
 #include "base/access/session.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "host/codebase/codebase.h"
 #include "host/owner/ceiling_registry.h"
 #include "host/registry/registry_internal.h"
 #include "host/secret/secret_registry.h"
@@ -45,6 +46,10 @@ static const struct row_field sandbox_fields[] = {
     SANDBOX(ROW_TEXT, request_key),
     SANDBOX(ROW_TEXT, request_digest),
     FIELD(sandbox_info, ROW_U32, "files", limits.files),
+    SANDBOX(ROW_TEXT, codebase),
+    SANDBOX(ROW_TEXT, codebase_path),
+    SANDBOX(ROW_U32, codebase_version),
+    SANDBOX(ROW_U32, codebase_base),
 };
 
 static const struct row_field label_fields[] = {
@@ -63,6 +68,20 @@ static const struct row_field volume_fields[] = {
     FIELD(volume_info, ROW_TEXT, "owner", owner),
     FIELD(volume_info, ROW_TEXT, "name", name),
     FIELD(volume_info, ROW_TEXT, "token", token),
+};
+
+static const struct row_field codebase_fields[] = {
+    FIELD(codebase_info, ROW_TEXT, "id", id),     FIELD(codebase_info, ROW_TEXT, "owner", owner),
+    FIELD(codebase_info, ROW_TEXT, "name", name), FIELD(codebase_info, ROW_TEXT, "source", source),
+    FIELD(codebase_info, ROW_U32, "head", head),
+};
+
+static const struct row_field version_fields[] = {
+    FIELD(codebase_version, ROW_U32, "version", version),
+    FIELD(codebase_version, ROW_U64, "created_ms", created_ms),
+    FIELD(codebase_version, ROW_TEXT, "sandbox", sandbox),
+    FIELD(codebase_version, ROW_TEXT, "message", message),
+    FIELD(codebase_version, ROW_U64, "files", files),
 };
 
 static const struct row_field template_fields[] = {
@@ -118,6 +137,10 @@ static const struct row_field snapshot_fields[] = {
 
 const struct row_layout row_sandbox = { "sandboxes", sandbox_fields, ARRAY_SIZE(sandbox_fields) };
 const struct row_layout row_volume = { "volumes", volume_fields, ARRAY_SIZE(volume_fields) };
+const struct row_layout row_codebase = { "codebases", codebase_fields,
+                                         ARRAY_SIZE(codebase_fields) };
+const struct row_layout row_version = { "codebase_versions", version_fields,
+                                        ARRAY_SIZE(version_fields) };
 const struct row_layout row_template = { "templates", template_fields,
                                          ARRAY_SIZE(template_fields) };
 const struct row_layout row_share = { "shares", share_fields, ARRAY_SIZE(share_fields) };

@@ -213,7 +213,32 @@ static const char schema_14[] =
     " grants TEXT NOT NULL"
     ") STRICT, WITHOUT ROWID;";
 
+/* Codebases with their versions, and what sandboxes see of them. */
+static const char schema_15[] =
+    "CREATE TABLE IF NOT EXISTS codebases ("
+    " number INTEGER PRIMARY KEY,"
+    " id TEXT NOT NULL UNIQUE,"
+    " owner TEXT NOT NULL,"
+    " name TEXT NOT NULL,"
+    " source TEXT NOT NULL,"
+    " head INTEGER NOT NULL,"
+    " UNIQUE (owner, name)"
+    ") STRICT;"
+    "CREATE TABLE IF NOT EXISTS codebase_versions ("
+    " codebase TEXT NOT NULL REFERENCES codebases (id) ON DELETE CASCADE,"
+    " version INTEGER NOT NULL,"
+    " created_ms INTEGER NOT NULL,"
+    " sandbox TEXT NOT NULL,"
+    " message TEXT NOT NULL,"
+    " files INTEGER NOT NULL,"
+    " PRIMARY KEY (codebase, version)"
+    ") STRICT, WITHOUT ROWID;"
+    "ALTER TABLE sandboxes ADD COLUMN codebase TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE sandboxes ADD COLUMN codebase_path TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE sandboxes ADD COLUMN codebase_version INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE sandboxes ADD COLUMN codebase_base INTEGER NOT NULL DEFAULT 0;";
+
 const char *const registry_schema[REGISTRY_VERSION] = {
-    schema_1, schema_2, schema_3,  schema_4,  schema_5,  schema_6,  schema_7,
-    schema_8, schema_9, schema_10, schema_11, schema_12, schema_13, schema_14,
+    schema_1, schema_2,  schema_3,  schema_4,  schema_5,  schema_6,  schema_7,  schema_8,
+    schema_9, schema_10, schema_11, schema_12, schema_13, schema_14, schema_15,
 };

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/xalloc.h"
+#include "host/codebase/codebase.h"
 #include "host/core/host_internal.h"
 #include "host/machine/machine_internal.h"
 #include "host/observe/event_internal.h"
@@ -144,7 +145,8 @@ static int info_fill(struct sandbox *sandbox, const struct sandbox_spec *spec, s
         memcpy(info->mounts, spec->mounts, spec->mount_count * sizeof(*info->mounts));
         info->mount_count = spec->mount_count;
     }
-    return info_fill_labels(info, spec, err);
+    r = codebase_assign(host, spec, info, err);
+    return r == 0 ? info_fill_labels(info, spec, err) : r;
 }
 
 void sandbox_charge(struct sandbox *sandbox)
@@ -221,6 +223,8 @@ int sandbox_make_volume(struct sandbox *sandbox, struct err *err)
     r = volume_create(store, info->id, template, info->quota_bytes, &sandbox->volume, err);
     if (r < 0)
         template_close(template);
+    else
+        r = sandbox_attach_codebase(sandbox, sandbox->volume, err);
     fault_point("create.volume");
     return r;
 }

@@ -91,11 +91,14 @@ static int find_taken(struct sandbox *sandbox, const struct sandbox_diff *what, 
  * need not stay pinned, so that they can be destroyed. */
 static int sides_open(struct diff_sides *sides, const struct sandbox_diff *what, struct err *err)
 {
-    const char *const states[] = { what->from, what->to };
+    const char *const states[] = { what->is_from_codebase ? what->to : what->from, what->to };
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(states); i++)
         r = view_open(sides->sandboxes[i], sides->volumes[i], states[i], &sides->views[i], err);
+    if (r == 0 && what->is_from_codebase)
+        r = volume_view_set_version(sides->volumes[0], &sides->views[0],
+                                    sides->sandboxes[0]->info.codebase_base, err);
     if (r == 0 && !sides->views[0].temporary && !sides->views[1].temporary)
         sides_unpin(sides);
     return r;
@@ -108,11 +111,14 @@ int sandbox_diff(struct sandbox *sandbox, const struct sandbox_diff *what, diff_
     cleanup_with(sides_done) struct diff_sides sides = { .sandboxes = { sandbox, other } };
     char base[SNAPSHOT_NAME_MAX + 1];
     struct sandbox_diff wanted = *what;
-    int r = sides_pin(&sides, err);
+    int r = 0;
 
+    if (what->is_from_codebase && !sandbox->info.codebase[0])
+        return sandbox_lacks_codebase(sandbox, err);
+    r = sides_pin(&sides, err);
     if (r < 0)
         return r;
-    if (!wanted.from && !what->to_sandbox) {
+    if (!wanted.from && !wanted.is_from_codebase && !what->to_sandbox) {
         lock_take(&sandbox->lock);
         memcpy(base, sandbox->info.base, sizeof(base));
         lock_release(&sandbox->lock);

@@ -10,6 +10,7 @@
 #include "host/core/limits.h"
 #include "host/volume/shared_volume.h"
 #include "runtime/runtime.h"
+#include "store/codebase/codebase.h"
 #include "store/template/template.h"
 #include "store/volume/volume.h"
 
@@ -72,8 +73,12 @@ struct sandbox_info {
     size_t label_count;
     struct sandbox_mount *mounts; /* owned; constant */
     size_t mount_count;
-    char *metadata; /* owned; text of a front end; NULL: none */
-    char *network;  /* owned; JSON of its own layers, see network.h; NULL: no network */
+    char codebase[CODEBASE_ID_MAX + 1]; /* its id; "": none. Constant, as the next two are */
+    char codebase_path[CODEBASE_PATH_MAX + 1];
+    uint32_t codebase_version; /* that the sandbox was created with */
+    uint32_t codebase_base;    /* that its changes are compared with: the last one it committed */
+    char *metadata;            /* owned; text of a front end; NULL: none */
+    char *network;             /* owned; JSON of its own layers, see network.h; NULL: no network */
     char request_key[SANDBOX_KEY_MAX + 1];       /* "": none */
     char request_digest[SANDBOX_DIGEST_LEN + 1]; /* of the request with that key */
 

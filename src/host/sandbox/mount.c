@@ -86,7 +86,7 @@ static bool info_has_shared_volume(const struct sandbox_info *info, const char *
     for (size_t i = 0; i < info->mount_count; i++)
         if (strcmp(info->mounts[i].shared_volume, shared_volume) == 0)
             return true;
-    return false;
+    return strcmp(info->codebase, shared_volume) == 0;
 }
 
 static bool sandbox_has_shared_volume(const struct sandbox *sandbox, const char *shared_volume)
@@ -106,11 +106,11 @@ int shared_volume_removal_begin(struct host *host, struct shared_volume_removal 
     lock_take(&host->lock);
     for (const struct sandbox *each = host->sandboxes; r == 0 && each; each = each->next)
         if (sandbox_has_shared_volume(each, removal->shared_volume))
-            r = err_set(err, ERR_BUSY, "the volume is mounted in sandbox '%s'", each->info.id);
+            r = err_set(err, ERR_BUSY, "it is mounted in sandbox '%s'", each->info.id);
     for (const struct shared_volume_removal *each = host->removals; r == 0 && each;
          each = each->next)
         if (strcmp(each->shared_volume, removal->shared_volume) == 0)
-            r = err_set(err, ERR_BUSY, "the volume is being created or removed");
+            r = err_set(err, ERR_BUSY, "it is being created or removed");
     if (r == 0) {
         removal->next = host->removals;
         host->removals = removal;

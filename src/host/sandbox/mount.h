@@ -20,8 +20,8 @@ int sandbox_mount_init(struct sandbox_mount *mount, const char *shared_volume, c
  * if there are too many, or two at the same path. */
 int sandbox_mounts_check(struct sandbox_mount *mounts, size_t count, struct err *err);
 
-/* Prevents new mounts and other removals of a shared volume while it is being created or
- * removed. */
+/* Prevents new mounts and other removals of a shared volume or codebase (by id) while it is being
+ * created or removed. */
 struct shared_volume_removal {
     const char *shared_volume;
     struct shared_volume_removal *next;

@@ -79,19 +79,42 @@ static void rollback_prune_newer(struct sandbox *sandbox, const char *than)
     }
 }
 
-static int rollback_run(struct sandbox *sandbox, const char *snapshot, enum sandbox_state state,
-                        struct err *err)
+/* What the new live tree is made of. */
+struct rollback {
+    const char *snapshot;
+    bool discards; /* the files are those of the moment, except for the codebase */
+};
+
+/* Makes the new live tree, which nothing uses yet. */
+static int rollback_branch(struct sandbox *sandbox, const struct rollback *rollback,
+                           uint32_t *ret_generation, struct err *err)
+{
+    struct volume *volume = sandbox->volume;
+    int r = volume_branch(volume, rollback->snapshot, ret_generation, err);
+
+    if (r < 0 || !rollback->discards)
+        return r;
+    r = volume_reset_codebase(volume, *ret_generation, sandbox->info.codebase_base);
+    if (r == 0)
+        return 0;
+    (void)volume_drop(volume, *ret_generation);
+    return err_sys(err, r, "discard the changes of sandbox '%s'", sandbox->info.id);
+}
+
+static int rollback_run(struct sandbox *sandbox, const struct rollback *rollback,
+                        enum sandbox_state state, struct err *err)
 {
     struct volume_mounts old_root = { .count = 0 };
     struct live_tree old = { .generation = sandbox->info.generation }, new;
     struct err ignored;
-    int r = volume_branch(sandbox->volume, snapshot, &new.generation, err);
+    int r = rollback_branch(sandbox, rollback, &new.generation, err);
 
     if (r < 0)
         return r;
     fault_point("rollback.branched");
     memcpy(old.base, sandbox->info.base, sizeof(old.base));
-    (void)snprintf(new.base, sizeof(new.base), "%s", snapshot);
+    (void)snprintf(new.base, sizeof(new.base), "%s",
+                   rollback->discards ? old.base : rollback->snapshot);
     live_tree_switch(sandbox, &new);
     r = sandbox_record(sandbox, SANDBOX_ROLLING_BACK, err);
     fault_point("rollback.recorded");
@@ -101,7 +124,8 @@ static int rollback_run(struct sandbox *sandbox, const char *snapshot, enum sand
         rollback_undo(sandbox, &old, state);
         return r;
     }
-    shells_restore_snapshot(sandbox, snapshot);
+    if (!rollback->discards)
+        shells_restore_snapshot(sandbox, rollback->snapshot);
     /* The rollback is complete even if this fails: the next write, or recovery, corrects the
      * state. That is also why it does not wait for the disk. */
     (void)sandbox_record_later(&sandbox, 1, state, &ignored);
@@ -133,7 +157,7 @@ int sandbox_rollback(struct sandbox *sandbox, const char *snapshot, bool wants_n
         r = sandbox_wait_starting(sandbox, err);
     }
     if (r == 0)
-        r = rollback_run(sandbox, snapshot, state, err);
+        r = rollback_run(sandbox, &(struct rollback){ .snapshot = snapshot }, state, err);
     if (r == 0)
         sandbox_event(sandbox, EVENT_SANDBOX_ROLLED_BACK,
                       json_pack("{s:s, s:I}", "snapshot", snapshot, "generation",
@@ -142,4 +166,46 @@ int sandbox_rollback(struct sandbox *sandbox, const char *snapshot, bool wants_n
         rollback_prune_newer(sandbox, snapshot);
     sandbox_finish(sandbox, state);
     return metrics_note(sandbox->host->metrics, TIMED_ROLLBACK, began_ns, r);
+}
+
+/* Makes the new live tree from a snapshot of the moment. */
+static int discard_run(struct sandbox *sandbox, enum sandbox_state state, struct err *err)
+{
+    static const char temporary[] = SNAPSHOT_OWN_PREFIX "discard";
+    const struct rollback rollback = { .snapshot = temporary, .discards = true };
+    struct err ignored;
+    int r = sandbox_quiesce(sandbox, true, err);
+
+    if (r < 0)
+        return r;
+    r = volume_snapshot(sandbox->volume, temporary, err);
+    (void)sandbox_quiesce(sandbox, false, &ignored);
+    if (r < 0)
+        return r;
+    fault_point("discard.taken");
+    r = rollback_run(sandbox, &rollback, state, err);
+    (void)volume_remove_snapshot(sandbox->volume, temporary, &ignored);
+    return r;
+}
+
+int sandbox_discard_codebase(struct sandbox *sandbox, struct err *err)
+{
+    enum sandbox_state state;
+    int r;
+
+    if (!sandbox->info.codebase[0])
+        return sandbox_lacks_codebase(sandbox, err);
+    r = sandbox_begin(sandbox, OPERATION_ROLLBACK, &state, err);
+    if (r < 0)
+        return r;
+    sandbox_set_state(sandbox, SANDBOX_ROLLING_BACK);
+    r = sandbox_wait_starting(sandbox, err);
+    if (r == 0)
+        r = discard_run(sandbox, state, err);
+    if (r == 0)
+        sandbox_event(sandbox, EVENT_CODEBASE_DISCARDED,
+                      json_pack("{s:s, s:I}", "codebase", sandbox->info.codebase, "version",
+                                (json_int_t)sandbox->info.codebase_base));
+    sandbox_finish(sandbox, state);
+    return r;
 }

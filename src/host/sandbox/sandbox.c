@@ -140,6 +140,24 @@ void sandbox_unpin(struct sandbox *sandbox)
     lock_release(&sandbox->lock);
 }
 
+int sandbox_lacks_codebase(const struct sandbox *sandbox, struct err *err)
+{
+    (void)err_set(err, ERR_INVALID, "sandbox '%s' has no codebase", sandbox->info.id);
+    return err_remedy(err, "create a sandbox with --codebase");
+}
+
+int sandbox_attach_codebase(const struct sandbox *sandbox, struct volume *volume, struct err *err)
+{
+    const struct sandbox_info *info = &sandbox->info;
+    struct volume_codebase codebase = { .version = info->codebase_version };
+
+    if (!info->codebase[0])
+        return 0;
+    memcpy(codebase.id, info->codebase, sizeof(codebase.id));
+    memcpy(codebase.path, info->codebase_path, sizeof(codebase.path));
+    return volume_set_codebase(volume, &codebase, err);
+}
+
 int sandbox_open_volume(struct sandbox *sandbox, struct volume **ret, struct err *err)
 {
     struct store *store = sandbox->host->store;
@@ -150,8 +168,13 @@ int sandbox_open_volume(struct sandbox *sandbox, struct volume **ret, struct err
     if (r < 0)
         return r;
     r = volume_open(store, info->id, template, info->generation, ret, err);
-    if (r < 0)
+    if (r < 0) {
         template_close(template);
+        return r;
+    }
+    r = sandbox_attach_codebase(sandbox, *ret, err);
+    if (r < 0)
+        volume_close(TAKE_PTR(*ret));
     return r;
 }
 

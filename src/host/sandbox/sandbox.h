@@ -62,6 +62,8 @@ struct sandbox_spec {
     const struct net_layer *network;    /* NULL: the daemon's default; see network.h */
     const struct sandbox_mount *mounts; /* checked with sandbox_mounts_check */
     size_t mount_count;
+    const char *codebase;      /* a word of the caller's; NULL: none */
+    const char *codebase_path; /* where the sandbox sees it; NULL: CODEBASE_MOUNT_POINT */
 };
 
 /* Creates and starts a sandbox. The caller owns one reference. */
@@ -263,11 +265,16 @@ int sandbox_fork(struct sandbox *sandbox, const struct fork_spec *spec, struct s
  * set. */
 struct sandbox_diff {
     const char *from, *to;
+    bool is_from_codebase; /* `from` is the version that the codebase derives from, and all other
+                              files are equal */
     struct diff_options options;
     struct sandbox *to_sandbox; /* that `to` belongs to, with the same template; NULL: the same */
 };
 int sandbox_diff(struct sandbox *sandbox, const struct sandbox_diff *what, diff_fn each,
                  void *context, struct err *err);
+
+/* Makes the codebase of the sandbox that of its base again, and ends its processes. */
+int sandbox_discard_codebase(struct sandbox *sandbox, struct err *err);
 
 /* Creates a template from the present files. */
 int sandbox_commit(struct sandbox *sandbox, const char *template, struct template_info *ret,

@@ -165,6 +165,12 @@ int sandbox_record_later(struct sandbox *const *list, size_t count, enum sandbox
 struct volume *sandbox_pin(struct sandbox *sandbox);
 void sandbox_unpin(struct sandbox *sandbox);
 
+/* Fails with ERR_INVALID: the sandbox has no codebase. */
+int sandbox_lacks_codebase(const struct sandbox *sandbox, struct err *err);
+
+/* Gives an open volume the codebase of its sandbox, if it has one. */
+int sandbox_attach_codebase(const struct sandbox *sandbox, struct volume *volume, struct err *err);
+
 /* Opens the volume of a sandbox that has none open. */
 int sandbox_open_volume(struct sandbox *sandbox, struct volume **ret, struct err *err);
 

@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "base/text/parse.h"
 #include "base/xalloc.h"
+#include "host/codebase/codebase.h"
 #include "host/core/host_internal.h"
 #include "host/core/recover.h"
 #include "host/core/uids.h"
@@ -170,8 +171,9 @@ static int volume_add(void *context, const char *id)
     struct volume_summary summary = { .generation = 0 };
     struct err ignored;
 
-    if (strlen(id) >= sizeof(volume.id) || is_recorded(search, id))
-        return 0;
+    if (strlen(id) >= sizeof(volume.id) || is_recorded(search, id) ||
+        strncmp(id, CODEBASE_ID_PREFIX, strlen(CODEBASE_ID_PREFIX)) == 0)
+        return 0; /* codebases cannot be adopted; their files stay */
     volume.is_shared = strncmp(id, shared_prefix, strlen(shared_prefix)) == 0;
     /* Of a removal that was interrupted nothing may be left. */
     if (!volume.is_shared && volume_summarize(search->host->store, id, &summary, &ignored) < 0)

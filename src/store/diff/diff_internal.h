@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 #include "store/import/digest.h"
-#include "store/template/template.h"
+#include "store/volume/volume.h"
 
 struct err;
 struct volume_view;
@@ -84,7 +84,7 @@ struct diff_change {
 };
 
 struct diff_list {
-    struct diff_tree trees[TEMPLATE_TREES_MAX];
+    struct diff_tree trees[VOLUME_TREES_MAX];
     size_t tree_count;
     uid_t owner_shifts[DIFF_SIDES];
     uint64_t taken_ms;  /* see diff_options */

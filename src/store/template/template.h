@@ -10,7 +10,7 @@
 struct err;
 struct store;
 
-enum { TEMPLATE_NAME_MAX = 64, TEMPLATE_TREES_MAX = 12, TEMPLATE_LAYERS_MAX = 16 };
+enum { TEMPLATE_NAME_MAX = 64, TEMPLATE_TREES_MAX = 11, TEMPLATE_LAYERS_MAX = 16 };
 
 struct template_info {
     char name[TEMPLATE_NAME_MAX + 1];

@@ -63,7 +63,7 @@ static int make_layer_dir(int dir_fd, const char *name)
 /* Creates the upper and an empty work directory of one tree. An earlier mount may have left both
  * and may have been interrupted; only the work directory can hold incomplete state. The host
  * template may have gained a tree since the volume was created. */
-static int make_layer(int dir_fd, const char *tree)
+int volume_layer_make(int dir_fd, const char *tree)
 {
     char work[LAYER_NAME_BYTES];
     int r = make_layer_dir(dir_fd, tree);
@@ -174,10 +174,8 @@ static int mount_tree(const struct volume *volume, const struct template_tree *t
     return r;
 }
 
-static int mount_error(const struct volume *volume, size_t tree, int r, struct err *err)
+static int mount_error(const struct volume *volume, const char *target, int r, struct err *err)
 {
-    const char *target = volume->template->trees[tree].target;
-
     if (r == -ENOSPC || r == -EDQUOT)
         return err_refuse(err, r == -EDQUOT ? CAUSE_QUOTA_EXCEEDED : CAUSE_POOL_FULL,
                           "the storage of volume '%s' is full: %s", volume->id,
@@ -185,11 +183,27 @@ static int mount_error(const struct volume *volume, size_t tree, int r, struct e
     return err_sys(err, r, "mount '%s' of template '%s'", target, volume->template->name);
 }
 
-static void mounts_add(struct volume_mounts *mounts, const struct volume *volume, size_t tree,
-                       int fd)
+static void mounts_add(struct volume_mounts *mounts, const char *target, int fd)
 {
-    mounts->targets[mounts->count] = volume->template->trees[tree].target;
+    mounts->targets[mounts->count] = target;
     mounts->fds[mounts->count++] = fd;
+}
+
+/* Mounts the version that the tree's layer belongs to, with the layer above it. */
+static int mount_codebase(const struct volume *volume, int tree_fd, int upper_root_fd,
+                          const struct userns_view *view)
+{
+    char name[VOLUME_CODEBASE_BYTES];
+    uint32_t version = 0;
+    int r = volume_codebase_layer(volume, tree_fd, name, &version);
+    cleanup_close int version_fd =
+        r < 0 ? r : codebase_open_version(volume->store, volume->codebase.id, version);
+    const struct template_tree tree = { .name = name, .fd = version_fd };
+
+    if (version_fd < 0)
+        return version_fd;
+    r = volume_layer_make(tree_fd, name);
+    return r < 0 ? r : mount_tree(volume, &tree, upper_root_fd, view);
 }
 
 /* Data of a scratch volume may be lost with the machine, so it is never synced. */
@@ -202,13 +216,21 @@ static int mount_layered(struct volume *volume, int tree_fd, const struct userns
         return err_sys(err, upper_root_fd, "map the owners of volume '%s'", volume->id);
     for (size_t i = 0; i < volume->template->tree_count; i++) {
         const struct template_tree *tree = &volume->template->trees[i];
-        int fd = make_layer(tree_fd, tree->name);
+        int fd = volume_layer_make(tree_fd, tree->name);
 
         if (fd == 0)
             fd = mount_tree(volume, tree, upper_root_fd, view);
         if (fd < 0)
-            return mount_error(volume, i, fd, err);
-        mounts_add(mounts, volume, i, fd);
+            return mount_error(volume, tree->target, fd, err);
+        mounts_add(mounts, tree->target, fd);
+    }
+    if (volume_has_codebase(volume)) {
+        int fd = mount_codebase(volume, tree_fd, upper_root_fd, view);
+
+        if (fd < 0)
+            return mount_error(volume, volume->codebase.path, fd, err);
+        mounts_add(mounts, volume->codebase.path, fd);
+        mounts->has_codebase = true;
     }
     return 0;
 }
@@ -245,8 +267,8 @@ static int mount_whole(struct volume *volume, int tree_fd, const struct userns_v
         int fd = i == 0 ? mount_root(volume, tree_fd, view) : mount_read_only(volume, i, view);
 
         if (fd < 0)
-            return mount_error(volume, i, fd, err);
-        mounts_add(mounts, volume, i, fd);
+            return mount_error(volume, volume->template->trees[i].target, fd, err);
+        mounts_add(mounts, volume->template->trees[i].target, fd);
     }
     return 0;
 }
@@ -285,7 +307,10 @@ const char *volume_target(const struct volume *volume, size_t index)
 {
     const struct template *template = volume->template;
 
-    return index < template->tree_count ? template->trees[index].target : NULL;
+    if (index < template->tree_count)
+        return template->trees[index].target;
+    return index == template->tree_count && volume_has_codebase(volume) ? volume->codebase.path
+                                                                        : NULL;
 }
 
 void volume_mounts_done(struct volume_mounts *mounts)

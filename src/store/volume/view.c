@@ -74,6 +74,25 @@ static int view_add_tree(struct volume_view *view, const struct volume *volume, 
     return r;
 }
 
+/* The template has the version that the volume was created with. */
+static int view_add_codebase(struct volume_view *view, const struct volume *volume, int tree_fd)
+{
+    char name[VOLUME_CODEBASE_BYTES];
+    uint32_t version = 0;
+    int fd, r = volume_codebase_layer(volume, tree_fd, name, &version);
+
+    if (r < 0)
+        return r;
+    view->trees[view->tree_count++].target = volume->codebase.path;
+    if (tree_fd >= 0) {
+        r = view_add(view, openat(tree_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+        if (r < 0 && r != -ENOENT)
+            return r;
+    }
+    fd = codebase_open_version(volume->store, volume->codebase.id, version);
+    return fd < 0 ? fd : view_add(view, fd);
+}
+
 int volume_view(struct volume *volume, const char *snapshot, struct volume_view *ret,
                 struct err *err)
 {
@@ -88,6 +107,8 @@ int volume_view(struct volume *volume, const char *snapshot, struct volume_view 
         r = volume_tree_open(&tree, snapshot);
     for (size_t i = 0; r == 0 && i < volume->template->tree_count; i++)
         r = view_add_tree(&view, volume, i, tree.fd);
+    if (r == 0 && volume_has_codebase(volume))
+        r = view_add_codebase(&view, volume, tree.fd);
     if (r < 0) {
         volume_view_done(volume, &view);
         return err_sys(err, r, "open the files of volume '%s'", volume->id);

@@ -343,6 +343,7 @@ int volume_fork(struct volume *from, const char *snapshot, const char *id, uint6
         r = template_open(from->store, from->template->name, &volume->template, err);
     if (r < 0)
         return r;
+    volume->codebase = from->codebase;
     r = ops_of(volume)->branch(volume, 1, from, snapshot, err);
     if (r < 0)
         return create_undo(volume, r, err);

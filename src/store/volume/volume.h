@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "store/codebase/codebase.h"
 #include "store/template/template.h"
 
 struct err;
@@ -20,13 +21,21 @@ struct store;
 
 struct volume;
 
-enum { SNAPSHOT_NAME_MAX = 255 };
+enum { SNAPSHOT_NAME_MAX = 255, VOLUME_TREES_MAX = TEMPLATE_TREES_MAX + 1 };
+
+/* The version of a codebase that a volume was created with, and where its sandbox sees it. */
+struct volume_codebase {
+    char id[CODEBASE_ID_MAX + 1];
+    char path[CODEBASE_PATH_MAX + 1];
+    uint32_t version;
+};
 
 /* Mounts to pass to holt-init, in order; mounts[0] is "/". Plain data. */
 struct volume_mounts {
-    const char *targets[TEMPLATE_TREES_MAX]; /* valid while the volume is open */
-    int fds[TEMPLATE_TREES_MAX];
+    const char *targets[VOLUME_TREES_MAX]; /* valid while the volume is open */
+    int fds[VOLUME_TREES_MAX];
     size_t count;
+    bool has_codebase;  /* the last one is the codebase */
     bool allows_setuid; /* from the template; the mounts are nosuid otherwise */
 };
 
@@ -52,6 +61,16 @@ int volume_create(struct store *store, const char *id, struct template *template
  * success. */
 int volume_open(struct store *store, const char *id, struct template *template, uint32_t generation,
                 struct volume **ret, struct err *err);
+
+/* Gives an open volume its codebase: one more copy-on-write tree, which snapshots and forks of the
+ * volume contain, and templates made of it do not. ERR_UNSUPPORTED if the storage cannot. */
+int volume_set_codebase(struct volume *volume, const struct volume_codebase *codebase,
+                        struct err *err);
+bool volume_has_codebase(const struct volume *volume);
+
+/* Makes the codebase of a live tree, which is not mounted, that of a version without changes.
+ * Returns 0 or -errno. */
+int volume_reset_codebase(struct volume *volume, uint32_t generation, uint32_t version);
 
 /* What the storage has of a volume. */
 struct volume_summary {
@@ -144,7 +163,7 @@ struct volume_view {
         const char *target; /* "/", "/usr", ...; valid while the volume is open */
         int fds[2 + TEMPLATE_LAYERS_MAX];
         size_t count;
-    } trees[TEMPLATE_TREES_MAX];
+    } trees[VOLUME_TREES_MAX];
     size_t tree_count;
     uid_t owner_shift;
     char *temporary; /* private to the backend */
@@ -154,6 +173,10 @@ struct volume_view {
  * written (""), or a snapshot. */
 int volume_view(struct volume *volume, const char *snapshot, struct volume_view *ret,
                 struct err *err);
+
+/* Makes the codebase in a view that of a version without changes. */
+int volume_view_set_version(const struct volume *volume, struct volume_view *view, uint32_t version,
+                            struct err *err);
 
 /* Closes a view. volume may be NULL if the view has no temporary. */
 void volume_view_done(struct volume *volume, struct volume_view *view);

@@ -110,6 +110,8 @@ class Names:
     def text(self, value):
         value = re.sub(r"\bsb-[0-9a-f]{12,16}\b", lambda found: self.name("sandbox", found[0]), value)
         value = re.sub(r"\bvol[0-9a-zA-Z]{20}\b", lambda found: self.name("volume", found[0]), value)
+        value = re.sub(r"\bcb[0-9a-f]{20}\b", lambda found: self.name("codebase", found[0]), value)
+        value = re.sub(r"\bsec[0-9a-f]{20}\b", lambda found: self.name("secret", found[0]), value)
         value = re.sub(r"\b[0-9a-f]{8}\b", lambda found: self.name("token", found[0]), value)
         value = re.sub(r"\b[0-9a-f]{64}\b", "<code>", value)
         value = re.sub(r"\bholt_[0-9a-f]{64}\b", "<secret>", value)
@@ -285,6 +287,33 @@ def secret_calls(call):
     call("remove a secret", "SecretService/Remove", secret="service")
     call("remove a secret by owner", "SecretService/Remove", secret="root/query")
     call("remove no secret", "SecretService/Remove", secret="service")
+
+
+def codebase_calls(call, run):
+    call("no codebases", "CodebaseService/List")
+    call("volume for a codebase", "VolumeService/Create", name="sources")
+    call("codebase", "CodebaseService/Add", name="app", source="sources")
+    call("codebase again", "CodebaseService/Add", name="app", source="sources")
+    call("codebase of nothing", "CodebaseService/Add", name="other", source="none")
+    call("codebase of no directory", "CodebaseService/Add", name="other", source="/no/such/path")
+    call("codebases", "CodebaseService/List")
+    call("create with a codebase", "SandboxService/Create", name="coding", codebase={"codebase": "app"})
+    call("create with no such codebase", "SandboxService/Create", codebase={"codebase": "none"})
+    call("create with a codebase at no path", "SandboxService/Create", codebase={"codebase": "app", "path": "x"})
+    call("commit nothing", "CodebaseService/Commit", sandboxId="coding")
+    run("coding", "echo new >/workspace/new")
+    call("changes of a codebase", "SnapshotService/Diff", sandboxId="coding", codebase=True)
+    call("changes since a snapshot", "SnapshotService/Diff", sandboxId="coding", codebase=True, **{"from": "x"})
+    call("commit a codebase", "CodebaseService/Commit", sandboxId="coding", message="a file")
+    call("log of a codebase", "CodebaseService/Log", codebase="app")
+    call("get a sandbox with a codebase", "SandboxService/Get", sandboxId="coding")
+    call("discard changes", "CodebaseService/Discard", sandboxId="coding")
+    call("discard without a codebase", "CodebaseService/Discard", sandboxId="plain")
+    call("remove a codebase in use", "CodebaseService/Remove", codebase="app")
+    call("destroy coding", "SandboxService/Destroy", sandboxId="coding")
+    call("remove a codebase", "CodebaseService/Remove", codebase="app")
+    call("log of no codebase", "CodebaseService/Log", codebase="app")
+    call("remove the volume of a codebase", "VolumeService/Remove", volume="sources")
 
 
 def snapshot_calls(call, run):
@@ -594,6 +623,8 @@ def all_calls(daemon, directory):
     sandbox_calls(call)
     volume_calls(call)
     secret_calls(call)
+    codebase_calls(call, lambda name, script: daemon.stream("/holt.v1.ProcessService/Exec", {
+        "sandboxId": name, "process": {"args": ["sh", "-c", script]}}))
     snapshot_calls(call, lambda script: daemon.stream("/holt.v1.ProcessService/Exec", {
         "sandboxId": "plain", "process": {"args": ["sh", "-c", script]}}))
     process_calls(call)
@@ -671,6 +702,9 @@ BASES = {  # a request that is right, and is refused for what it names, or chang
     "TemplateService/Commit": {**NOBODY, "name": "nothing"},
     "SecretService/Set": {"name": "a secret's name", "value": "x", "hosts": ["api.example.com"]}, "SecretService/List": {},
     "SecretService/Rotate": {"secret": "nothing", "value": "x"}, "SecretService/Remove": {"secret": "nothing"},
+    "CodebaseService/Add": {"name": "nothing", "source": "nothing"}, "CodebaseService/List": {},
+    "CodebaseService/Remove": {"codebase": "nothing"}, "CodebaseService/Log": {"codebase": "nothing"},
+    "CodebaseService/Commit": NOBODY, "CodebaseService/Discard": NOBODY,
     "VolumeService/Create": {"name": "a volume's name"}, "VolumeService/List": {},
     "VolumeService/Remove": {"volume": "nothing"}, "VolumeService/Adopt": {"volume": "nothing"},
     "NetworkService/Get": NOBODY, "NetworkService/Log": NOBODY, "NetworkService/Learn": NOBODY, "NetworkService/Test": {**NOBODY, "target": "a.test"},

@@ -93,7 +93,8 @@ HOLT = {
     "ProcessService/Resize": [{**ID, "size": {"rows": 1, "columns": 1}}],
     "SandboxService/Create": [{"template": "{template}"}, {"template": "{owner}/{template}"}, {"template": "{built_template}"},
                               {"volumes": [{"volume": "{volume}", "path": "/v"}]},
-                              {"volumes": [{"volume": "{volume_name}", "path": "/v"}]}],
+                              {"volumes": [{"volume": "{volume_name}", "path": "/v"}]},
+                              {"codebase": {"codebase": "{codebase}"}}, {"codebase": {"codebase": "{codebase_name}"}}],
     "SandboxService/Get": [AT],
     "SandboxService/List": Lists({}, {"labels": {"word": "kestrel"}}),
     "SandboxService/Update": [{**AT, "labels": {"a": "b"}}, {**AT, "name": "changed"}, {**AT, "ttlMs": 3600000},
@@ -139,6 +140,12 @@ HOLT = {
     "ToolService/ExecuteStream": [{**AT, "tool": "bash", "params": {"command": "true"}}],
     "ToolService/List": Lists(),
     "ToolService/ReadOutput": [{**AT, "handle": "{handle}"}],
+    "CodebaseService/Add": [{"name": "new", "source": "{volume}"}, {"name": "newer", "source": "{volume_name}"}],
+    "CodebaseService/List": Lists(),
+    "CodebaseService/Remove": [{"codebase": "{codebase}"}, {"codebase": "{codebase_name}"}],
+    "CodebaseService/Log": [{"codebase": "{codebase}"}, {"codebase": "{codebase_name}"}],
+    "CodebaseService/Commit": [{"sandboxId": "{coding}"}],
+    "CodebaseService/Discard": [{"sandboxId": "{coding}"}],
     "VolumeService/Create": Makes({"name": "made"}),
     "VolumeService/List": Lists(),
     "VolumeService/Remove": [{"volume": "{volume}"}, {"volume": "{volume_name}"}],
@@ -247,6 +254,7 @@ CONTROL = {
     "SandboxService/Resume": {"ok", "failed_precondition"},  # the first row has resumed it
     "TemplateService/Remove": {"failed_precondition"},  # in use by sandboxes of other rows
     "VolumeService/Remove": {"failed_precondition"},  # the same
+    "CodebaseService/Remove": {"failed_precondition"},  # the same
     "POST /v2/templates/{}/builds/{}": {400},  # the build was started already
     "PUT /templates/{}/files/{}/{}": {403},  # as for others: the signature is not valid
     **{tool: {} for tool in ("run_code", "git_push", "git_clone", "git_pull")},  # fail inside of the sandbox, which has no remote
@@ -259,8 +267,9 @@ def code_of(method, request):
 
 
 # Fields of requests that name an object, beside those that end with Id.
-OBJECT_FIELDS = {"portsOf", "secret", "template", "volume", "snapshot", "handle", "owner", "id"}
+OBJECT_FIELDS = {"portsOf", "secret", "template", "volume", "codebase", "source", "snapshot", "handle", "owner", "id"}
 NO_OBJECTS = {
+    "SnapshotService/Diff": {"codebase"},  # whether to compare with it
     "FileService/Push": {"owner"},  # of a file, inside
     "ToolService/Execute": {"toolCallId", "snapshot"},  # the caller's own word, and whether to take one
     "ToolService/ExecuteStream": {"toolCallId", "snapshot"},

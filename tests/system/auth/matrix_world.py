@@ -196,13 +196,17 @@ def holt_objects(client):
     """Sandboxes in every state, and what there can be in one."""
     volume = client.must("VolumeService/Create", name=WORD + "-volume")["volume"]
     secret = client.must("SecretService/Set", name=WORD + "-secret", value=WORD + "-value", hosts=["api.example.com"])["secret"]
+    codebase = client.must("CodebaseService/Add", name=WORD + "-codebase", source=volume["id"])["codebase"]
     running = sandbox_make(client, WORD + "-running", volumes=[{"volume": volume["id"], "path": "/data"}])
+    coding = sandbox_make(client, WORD + "-coding", codebase={"codebase": codebase["id"], "path": "/code"})
     at = {"sandboxId": running}
     made = {"sandbox": running, "volume": volume["id"], "volume_name": volume["name"],
             "secret": secret["id"], "secret_name": secret["name"],
+            "codebase": codebase["id"], "codebase_name": codebase["name"], "coding": coding,
             "paused": sandbox_make(client, WORD + "-paused"), "stopped": sandbox_make(client, WORD + "-stopped")}
     script = f"echo {WORD} >/workspace/secret; echo {WORD}; echo {WORD} >/data/file"
     client.must("ProcessService/Exec", **at, process=shell(script))
+    client.must("ProcessService/Exec", sandboxId=coding, process=shell(f"echo {WORD} >/code/file"))
     made["process"] = client.must("ProcessService/Start", **at, process={**shell("cat"), "stdin": True, "tag": WORD})["process"]["id"]
     made["service"] = client.must("ProcessService/Launch", **at, port=8000, ready={"timeoutMs": 60000}, process=shell(
         "cd /workspace; exec python3 -m http.server 8000 --bind 127.0.0.1"))["process"]["id"]

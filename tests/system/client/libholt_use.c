@@ -697,6 +697,49 @@ static void use_volumes(void)
     holt_free(writer);
 }
 
+static void use_codebases(void)
+{
+    struct holt_sandbox_options options = HOLT_INIT(holt_sandbox_options);
+    struct holt_command write = COMMAND("sh", "-c", "printf new >/code/f");
+    struct holt_codebase_version *version;
+    struct holt_codebase_list *list;
+    struct holt_codebase *codebase;
+    struct holt_codebase_log *log;
+    struct holt_sandbox *sandbox;
+    struct holt_result *result;
+
+    CHECK(holt_volume_create(holt, "sources", soon(), NULL, &error) == 0);
+    CHECK(holt_codebase_add(holt, "app", "sources", soon(), &codebase, &error) == 0);
+    IS(codebase->source, "sources");
+    CHECK(holt_codebase_list(holt, soon(), &list, &error) == 0);
+    CHECK(list->count == 1 && list->items[0]->version == 0);
+    holt_free(list);
+    options.codebase = "app:/code";
+    CHECK(holt_sandbox_create(holt, &options, soon(), &sandbox, &error) == 0);
+    IS(sandbox->codebase, codebase->id);
+    IS(sandbox->codebase_path, "/code");
+    CHECK(holt_exec(holt, sandbox->id, &write, soon(), &result, &error) == 0);
+    holt_free(result);
+    CHECK(holt_codebase_commit(holt, sandbox->id, "first", soon(), &version, &error) == 0);
+    CHECK(version->version == 1 && version->files == 1);
+    holt_free(version);
+    CHECK(holt_codebase_commit(holt, sandbox->id, NULL, soon(), NULL, &error) == -1);
+    IS(error.code, "invalid_argument");
+    CHECK(holt_codebase_log(holt, "app", soon(), &log, &error) == 0);
+    CHECK(log->count == 2);
+    IS(log->items[0]->message, "first");
+    IS(log->items[0]->sandbox, sandbox->id);
+    holt_free(log);
+    CHECK(holt_codebase_discard(holt, sandbox->id, soon(), &error) == 0);
+    CHECK(holt_codebase_remove(holt, "app", soon(), &error) == -1);
+    IS(error.code, "failed_precondition");
+    CHECK(holt_sandbox_destroy(holt, sandbox->id, soon(), &error) == 0);
+    CHECK(holt_codebase_remove(holt, "app", soon(), &error) == 0);
+    CHECK(holt_volume_remove(holt, "sources", soon(), &error) == 0);
+    holt_free(sandbox);
+    holt_free(codebase);
+}
+
 static int hear(void *context, enum holt_piece_kind kind, const char *data, size_t len)
 {
     char *heard = context;
@@ -915,6 +958,7 @@ int main(void)
     use_events();
     use_tokens();
     use_volumes();
+    use_codebases();
     use_env();
     holt_close(holt);
     return 0;

@@ -1,0 +1,69 @@
+/* The codebases of libholt; holt.h includes this file. A codebase is a tree with numbered versions
+ * that never change. A sandbox that is created with one (codebase of struct holt_sandbox_options)
+ * sees the newest version copy-on-write. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "holt.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct holt_codebase {
+    const char *id;
+    const char *name;
+    const char *owner;  /* names are unique for each owner */
+    const char *source; /* the directory or volume that version 0 was copied from */
+    uint32_t version;   /* the newest one */
+};
+
+struct holt_codebase_list {
+    size_t count;
+    const struct holt_codebase *const *items;
+};
+
+struct holt_codebase_version {
+    uint32_t version;
+    int64_t created_ms;
+    const char *sandbox; /* that committed it; "": imported */
+    const char *message;
+    uint64_t files; /* files imported, or paths that differ from the version before */
+};
+
+struct holt_codebase_log {
+    size_t count;
+    const struct holt_codebase_version *const *items; /* newest first */
+};
+
+/* Imports a directory of the daemon's host (an absolute path; for admins) or a volume, by name or
+ * id, as version 0. ret may be NULL. */
+HOLT_API int holt_codebase_add(struct holt *holt, const char *name, const char *source,
+                               int64_t deadline, struct holt_codebase **ret,
+                               struct holt_error *error);
+HOLT_API int holt_codebase_list(struct holt *holt, int64_t deadline,
+                                struct holt_codebase_list **ret, struct holt_error *error);
+
+/* Removes a codebase, by name or id, with all versions. Fails while a sandbox uses it. */
+HOLT_API int holt_codebase_remove(struct holt *holt, const char *codebase, int64_t deadline,
+                                  struct holt_error *error);
+HOLT_API int holt_codebase_log(struct holt *holt, const char *codebase, int64_t deadline,
+                               struct holt_codebase_log **ret, struct holt_error *error);
+
+/* Makes the next version of the codebase of what a sandbox sees of it. Fails, without an effect, if
+ * the codebase has a newer version than the one that the sandbox derives from. message and ret may
+ * be NULL. */
+HOLT_API int holt_codebase_commit(struct holt *holt, const char *sandbox, const char *message,
+                                  int64_t deadline, struct holt_codebase_version **ret,
+                                  struct holt_error *error);
+
+/* Makes the codebase in a sandbox that of the version it derives from, and ends its processes.
+ * holt_diff with is_from_codebase reports what would be lost. */
+HOLT_API int holt_codebase_discard(struct holt *holt, const char *sandbox, int64_t deadline,
+                                   struct holt_error *error);
+
+#ifdef __cplusplus
+}
+#endif

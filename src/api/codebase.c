@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/codebase/codebase.h"
+
+#include "api/message/messages.h"
+#include "api/service.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "host/sandbox/sandbox.h"
+
+static struct msg_codebase codebase_message(const struct codebase_info *info)
+{
+    return (struct msg_codebase){ .id = info->id,
+                                  .name = info->name,
+                                  .owner = info->owner,
+                                  .source = info->source,
+                                  .version = info->head };
+}
+
+static struct msg_codebase_version version_message(const struct codebase_version *version)
+{
+    return (struct msg_codebase_version){ .version = version->version,
+                                          .created_at_ms = version->created_ms,
+                                          .sandbox_id = version->sandbox,
+                                          .message = version->message,
+                                          .files = version->files };
+}
+
+int codebase_service_add(const struct call *call, const struct msg_codebase_add_request *request,
+                         struct err *err)
+{
+    struct codebase_info info;
+    struct msg_codebase message;
+    int r = codebase_add(call->host, call->caller, request->name, request->source, &info, err);
+
+    if (r < 0)
+        return r;
+    message = codebase_message(&info);
+    return call_reply(call, MESSAGE(msg_codebase_add_response, .codebase = &message), err);
+}
+
+int codebase_service_list(const struct call *call, const struct msg_codebase_list_request *request,
+                          struct err *err)
+{
+    cleanup_free struct codebase_info *infos = NULL;
+    struct msg_codebase *messages;
+    size_t count = 0;
+    int r = codebase_list(call->host, call->caller, &infos, &count, err);
+
+    (void)request;
+    if (r < 0)
+        return r;
+    messages = arena_take(call->arena, count, sizeof(*messages));
+    for (size_t i = 0; i < count; i++)
+        messages[i] = codebase_message(&infos[i]);
+    return call_reply(
+        call, MESSAGE(msg_codebase_list_response, .codebases = messages, .codebases_count = count),
+        err);
+}
+
+int codebase_service_remove(const struct call *call,
+                            const struct msg_codebase_remove_request *request, struct err *err)
+{
+    return codebase_remove(call->host, call->caller, request->codebase, err);
+}
+
+int codebase_service_log(const struct call *call, const struct msg_codebase_log_request *request,
+                         struct err *err)
+{
+    cleanup_free struct codebase_version *versions = NULL;
+    struct msg_codebase_version *messages;
+    size_t count = 0;
+    int r = codebase_log(call->host, call->caller, request->codebase, &versions, &count, err);
+
+    if (r < 0)
+        return r;
+    messages = arena_take(call->arena, count, sizeof(*messages));
+    for (size_t i = 0; i < count; i++)
+        messages[i] = version_message(&versions[i]);
+    return call_reply(
+        call, MESSAGE(msg_codebase_log_response, .versions = messages, .versions_count = count),
+        err);
+}
+
+int codebase_service_commit(const struct call *call,
+                            const struct msg_codebase_commit_request *request, struct err *err)
+{
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    struct msg_codebase_version message;
+    struct codebase_version version;
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
+
+    if (r == 0)
+        r = sandbox_commit_codebase(sandbox, request->message, &version, err);
+    if (r < 0)
+        return r;
+    message = version_message(&version);
+    return call_reply(call, MESSAGE(msg_codebase_commit_response, .version = &message), err);
+}
+
+int codebase_service_discard(const struct call *call,
+                             const struct msg_codebase_discard_request *request, struct err *err)
+{
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
+
+    return r < 0 ? r : sandbox_discard_codebase(sandbox, err);
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The codebase of a volume. Its upper directory is called codebase-N after the version N below it,
+ * so every snapshot and fork of the tree knows what its layer belongs to. */
+#include "store/codebase/codebase.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/files/tree.h"
+#include "base/text/parse.h"
+#include "store/backend/backend.h"
+#include "store/store_internal.h"
+#include "store/volume/volume.h"
+#include "store/volume/volume_internal.h"
+
+#define LAYER "codebase-"
+
+struct layer_search {
+    uint32_t version;
+    bool is_found;
+};
+
+static int layer_try(void *context, const char *name)
+{
+    struct layer_search *search = context;
+    uint64_t value;
+
+    if (strncmp(name, LAYER, strlen(LAYER)) == 0 && parse_u64(name + strlen(LAYER), &value) == 0 &&
+        value <= UINT32_MAX) {
+        search->version = (uint32_t)value;
+        search->is_found = true;
+    }
+    return 0; /* codebase-N.work is not a number */
+}
+
+int volume_codebase_layer(const struct volume *volume, int tree_fd,
+                          char ret_name[static VOLUME_CODEBASE_BYTES], uint32_t *ret_version)
+{
+    struct layer_search search = { .version = volume->codebase.version };
+    int r = tree_fd < 0 ? 0 : store_each_name(tree_fd, layer_try, &search);
+
+    if (r < 0)
+        return r;
+    (void)snprintf(ret_name, VOLUME_CODEBASE_BYTES, LAYER "%" PRIu32, search.version);
+    *ret_version = search.version;
+    return 0;
+}
+
+bool volume_has_codebase(const struct volume *volume)
+{
+    return volume->codebase.id[0] != '\0';
+}
+
+int volume_set_codebase(struct volume *volume, const struct volume_codebase *codebase,
+                        struct err *err)
+{
+    cleanup_close int fd = -EBADF;
+    int r = codebase_check_storage(volume->store, err);
+
+    if (r < 0)
+        return r;
+    fd = codebase_open_version(volume->store, codebase->id, codebase->version);
+    if (fd < 0)
+        return err_sys(err, fd, "open version %" PRIu32 " of codebase '%s'", codebase->version,
+                       codebase->id);
+    volume->codebase = *codebase;
+    return 0;
+}
+
+int volume_reset_codebase(struct volume *volume, uint32_t generation, uint32_t version)
+{
+    struct volume there = { .store = volume->store, .id = volume->id, .generation = generation };
+    cleanup_close int tree_fd = volume->store->ops->open_tree(&there, NULL, NULL);
+    char name[VOLUME_CODEBASE_BYTES], work[VOLUME_CODEBASE_BYTES + 8];
+    uint32_t old = 0;
+    int r = tree_fd < 0 ? tree_fd : volume_codebase_layer(volume, tree_fd, name, &old);
+
+    if (r < 0)
+        return r;
+    (void)snprintf(work, sizeof(work), "%s.work", name);
+    r = tree_remove_at(tree_fd, name);
+    if (r == 0)
+        r = tree_remove_at(tree_fd, work);
+    (void)snprintf(name, sizeof(name), LAYER "%" PRIu32, version);
+    return r == 0 ? volume_layer_make(tree_fd, name) : r;
+}
+
+int volume_view_set_version(const struct volume *volume, struct volume_view *view, uint32_t version,
+                            struct err *err)
+{
+    const size_t last = view->tree_count - 1;
+    int fd = codebase_open_version(volume->store, volume->codebase.id, version);
+
+    if (fd < 0)
+        return err_sys(err, fd, "open version %" PRIu32 " of codebase '%s'", version,
+                       volume->codebase.id);
+    while (view->trees[last].count > 0)
+        (void)close(view->trees[last].fds[--view->trees[last].count]);
+    view->trees[last].fds[view->trees[last].count++] = fd;
+    return 0;
+}
