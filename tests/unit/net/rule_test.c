@@ -262,8 +262,37 @@ static void paths_are_compared_as_servers_read_them(void)
     }
 }
 
+/* At the ClientHello no method is known; each request is then decided with its own. */
+static void requests_inside_tls_are_decided_one_by_one(void)
+{
+    struct net_request request = { .name = "api.example.com", .port = 443, .protocol = NET_HTTPS };
+    struct net_rule rule;
+    struct err err = { 0 };
+
+    CHECK(net_rule_parse("GET https://api.example.com/v1/*", &rule, &err) == 0);
+    CHECK(net_rule_reads_https(&rule, "api.example.com", 443));
+    CHECK(!net_rule_reads_https(&rule, "api.example.com", 8443));
+    CHECK(!net_rule_reads_https(&rule, "example.com", 443));
+    CHECK(net_rule_allows(&rule, &request) && !net_rule_denies(&rule, &request));
+    request.method = "GET";
+    request.path = "/v1/x";
+    CHECK(net_rule_allows(&rule, &request) && net_rule_denies(&rule, &request));
+    request.path = "/v2/x";
+    CHECK(!net_rule_allows(&rule, &request) && !net_rule_denies(&rule, &request));
+    request.path = "/v1/x";
+    request.method = "POST";
+    CHECK(!net_rule_allows(&rule, &request) && !net_rule_denies(&rule, &request));
+    /* TLS that is passed on unread could be any request. */
+    request.protocol = NET_TLS;
+    request.method = request.path = NULL;
+    CHECK(!net_rule_allows(&rule, &request) && net_rule_denies(&rule, &request));
+    CHECK(net_rule_parse("https://api.example.com", &rule, &err) == 0);
+    CHECK(!net_rule_reads_https(&rule, "api.example.com", 443));
+}
+
 int main(void)
 {
+    RUN(requests_inside_tls_are_decided_one_by_one);
     RUN(a_rule_has_one_spelling);
     RUN(what_cannot_be_compiled_is_refused);
     RUN(a_wildcard_needs_a_label_in_front);
