@@ -265,8 +265,10 @@ struct holt_sandbox {
     const char *network;  /* what it may reach: "none", "open" or "allow" */
     const char *codebase; /* its id; "": none */
     const char *codebase_path;
-    uint32_t codebase_version; /* that it was created with */
-    uint32_t codebase_base;    /* that its changes are compared with */
+    uint32_t codebase_version;  /* that it was created with */
+    uint32_t codebase_base;     /* that its changes are compared with */
+    const char *const *secrets; /* names of its secrets, see holt_secret.h */
+    size_t secret_count;
 };
 
 struct holt_sandbox_list {
@@ -297,8 +299,9 @@ struct holt_sandbox_options {
     const char *const *volumes; /* "name:/path" or "name:/path:ro", by name or id; ends with NULL */
     uint32_t files;             /* descriptors of one process */
     const struct holt_network_rules *network; /* what it may reach, see holt_network.h */
-    const char *proxy;    /* URL of the proxy of its connections, see holt_network.h */
-    const char *codebase; /* "name" or "name:/path", by name or id; see holt_codebase.h */
+    const char *proxy;          /* URL of the proxy of its connections, see holt_network.h */
+    const char *codebase;       /* "name" or "name:/path", by name or id; see holt_codebase.h */
+    const char *const *secrets; /* names of secrets, see holt_secret.h; ends with NULL */
 };
 
 /* Creates a sandbox. options may be NULL. All functions accept the id or the name of a sandbox. */

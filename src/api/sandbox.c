@@ -181,6 +181,8 @@ int sandbox_service_create(const struct call *call,
 
     if (r == 0)
         r = network_take(request->network, &network, &spec.network, err);
+    spec.secrets = request->secrets;
+    spec.secret_count = request->secrets_count;
     if (r == 0)
         r = sandbox_create_once(call->host, &spec, &sandbox, &is_joined, err);
     if (r < 0)

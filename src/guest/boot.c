@@ -236,7 +236,7 @@ int boot(const struct message_boot *message, struct boot_result *ret, struct err
 {
     struct boot_state b = {
         .message = message,
-        .result = { .identity = { .files_fd = -EBADF, .etc_fd = -EBADF },
+        .result = { .identity = { .files_fd = -EBADF, .etc_fd = -EBADF, .trust = { -EBADF } },
                     .null_fd = -EBADF,
                     .devpts_fd = -EBADF },
     };

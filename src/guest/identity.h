@@ -4,11 +4,14 @@
  * a container of Docker; each new root gets new ones. None of them is in a layer. */
 #pragma once
 
+#include "guest/trust.h"
+
 struct err;
 
 struct identity {
     int files_fd; /* private tmpfs that holds both ids and guest/resources.h */
     int etc_fd;   /* tmpfs with the files of /etc, which processes of the sandbox may fill */
+    struct trust trust;
 };
 
 /* Creates a random boot id and mounts it over the kernel's boot_id file. Returns 0 or -errno. */

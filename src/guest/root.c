@@ -153,6 +153,8 @@ int root_enter(const struct message_root *message, const int *fds, struct identi
     if (r == 0)
         r = identity_cover(identity, root_fd, message->hostname, err);
     if (r == 0)
+        r = trust_cover(&identity->trust, root_fd, old_root_fd, message, err);
+    if (r == 0)
         r = move_carried(old_root_fd, mount_points, err);
     if (r < 0) {
         (void)mount_detach(root_fd);

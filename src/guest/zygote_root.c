@@ -43,7 +43,8 @@ static const struct {
  * paths. */
 static const char *const directories[] = { "dev", "tmp", "none" };
 
-static const char *const mount_points[] = { "pts", "shm", "mqueue" };
+/* holt: see guest/trust.h */
+static const char *const mount_points[] = { "pts", "shm", "mqueue", "holt" };
 
 /* Copies the host's symbolic link, or clones its mount without attaching it. Does nothing if the
  * host has no such path. */

@@ -97,6 +97,8 @@ int message_put_root(struct buf *out, const struct message_root *root)
 
     for (size_t i = 0; i < root->mount_count; i++)
         ok = ok && put_text(out, root->targets[i]);
+    if (root->ca && *root->ca) /* an earlier holt-init expects nothing here */
+        ok = ok && put_text(out, root->ca) && put_text(out, root->ca_hash);
     return frame_end(out, start, ok);
 }
 
@@ -113,6 +115,13 @@ bool message_get_root(const struct frame *frame, struct message_root *ret)
         return false;
     for (size_t i = 0; i < ret->mount_count; i++)
         ret->targets[i] = get_text(&reader);
+    ret->ca = ret->ca_hash = "";
+    if (!reader_is_done(&reader)) {
+        ret->ca = get_text(&reader);
+        ret->ca_hash = get_text(&reader);
+        if (!*ret->ca)
+            return false;
+    }
     return reader_is_done(&reader);
 }
 

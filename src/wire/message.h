@@ -36,6 +36,8 @@ struct message_root {
     const char *targets[MESSAGE_MOUNTS_MAX];
     size_t mount_count;
     size_t volume_count; /* volumes among these */
+    const char *ca;      /* PEM of an authority to trust, and the hash of its name; "": none */
+    const char *ca_hash;
 };
 
 /* Counters of the sandbox's control group, as descriptors of their files. */

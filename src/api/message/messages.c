@@ -11,6 +11,7 @@
 #include "host/core/share.h"
 #include "host/sandbox/network.h"
 #include "host/sandbox/sandbox.h"
+#include "host/secret/grant.h"
 #include "wire/envelope.h"
 
 static const struct pair *labels_message(const struct sandbox_info *info, struct arena *arena)
@@ -60,11 +61,30 @@ static const char *template_word(const struct call *call, const struct sandbox_i
     return word;
 }
 
+static const char **secret_names(const struct sandbox_info *info, struct arena *arena,
+                                 size_t *ret_count)
+{
+    struct secret_grants *grants;
+    const char **names;
+
+    if (!info->secrets)
+        return NULL;
+    grants = arena_take(arena, 1, sizeof(*grants));
+    secret_grants_read(info->secrets, grants);
+    names = arena_take(arena, grants->count, sizeof(*names));
+    for (size_t i = 0; i < grants->count; i++)
+        names[i] = grants->items[i].name;
+    *ret_count = grants->count;
+    return names;
+}
+
 struct msg_sandbox sandbox_message(const struct call *call, const struct sandbox_info *info,
                                    bool has_space)
 {
     struct arena *arena = call->arena;
     struct msg_limits *limits = arena_take(arena, 1, sizeof(*limits));
+    size_t secret_count = 0;
+    const char **secrets = secret_names(info, arena, &secret_count);
 
     *limits = (struct msg_limits){ .memory_bytes = info->limits.memory_bytes,
                                    .cpu_millis = info->limits.cpu_millis,
@@ -74,6 +94,8 @@ struct msg_sandbox sandbox_message(const struct call *call, const struct sandbox
         .id = info->id,
         .owner = info->owner,
         .network = network_mode_name(call->host, info->owner, info->network),
+        .secrets = secrets,
+        .secrets_count = secret_count,
         .name = info->name,
         .state = sandbox_state_name(info->state),
         .reason = info->reason,

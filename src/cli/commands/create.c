@@ -21,6 +21,7 @@ struct create_options {
     struct holt_sandbox_options sandbox; /* all but run, labels and volumes */
     struct words labels;
     struct words volumes;
+    struct words secrets;
 };
 
 static void options_done(struct create_options *options)
@@ -28,6 +29,7 @@ static void options_done(struct create_options *options)
     run_options_done(&options->run);
     words_done(&options->labels);
     words_done(&options->volumes);
+    words_done(&options->secrets);
 }
 
 static int set_label(void *into, const char *value, struct err *err)
@@ -73,6 +75,13 @@ static int set_volume(void *into, const char *value, struct err *err)
     return words_add_volume(&options->volumes, value, err);
 }
 
+static int set_secret(void *into, const char *value, struct err *err)
+{
+    (void)err;
+    words_add(&((struct create_options *)into)->secrets, value);
+    return 0;
+}
+
 static const struct option_row rows[] = {
     { "name", 0, "NAME", "a unique name, to use instead of the id",
       OPTION_TEXT(struct create_options, sandbox.name) },
@@ -82,6 +91,8 @@ static const struct option_row rows[] = {
       "a volume to mount at a path, with :ro read-only; may be repeated", OPTION_CALL(set_volume) },
     { "codebase", 0, "NAME[:PATH]", "a codebase to see at a path, by default /workspace",
       OPTION_TEXT(struct create_options, sandbox.codebase) },
+    { "secret", 0, "SECRET", "a secret whose placeholder its processes have; may be repeated",
+      OPTION_CALL(set_secret) },
     { "ttl", 0, "TIME[:ACTION]", "kill, pause or stop it at this age: 1h, 1h:pause",
       OPTION_CALL(set_ttl) },
     { "idle-timeout", 0, "TIME[:ACTION]", "kill, pause or stop it when unused for this time",
@@ -134,6 +145,7 @@ static int create_run(int argc, char **argv)
     run_sandbox_set(&options.run, &options.sandbox);
     options.sandbox.labels = (const char *const *)options.labels.items;
     options.sandbox.volumes = (const char *const *)options.volumes.items;
+    options.sandbox.secrets = (const char *const *)options.secrets.items;
     if (holt_sandbox_create(connection.holt, &options.sandbox, HOLT_NO_DEADLINE, &sandbox, &error) <
         0)
         return report_holt_error(&error);

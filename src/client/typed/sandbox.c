@@ -85,6 +85,8 @@ static void sandbox_fill(void *result, struct holt_sandbox *sandbox,
     sandbox->label_count = message->labels_count;
     sandbox->owner = message->owner;
     sandbox->network = message->network;
+    sandbox->secrets = message->secrets;
+    sandbox->secret_count = message->secrets_count;
     mounts_fill(result, sandbox, message);
     sandbox->codebase = sandbox->codebase_path = "";
     if (message->codebase) {
@@ -196,6 +198,8 @@ int holt_sandbox_create(struct holt *holt, const struct holt_sandbox_options *op
         .idle_action = given.idle_action,
         .idempotency_key = given.idempotency_key,
         .network = request_network(given.network, given.proxy, &network),
+        .secrets = given.secrets,
+        .secrets_count = request_count(given.secrets),
     };
     if (request_pairs(&arena, given.labels, &request.labels, &request.labels_count, error) < 0)
         return -1;

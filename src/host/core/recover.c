@@ -33,6 +33,7 @@
 #include "host/registry/registry.h"
 #include "host/sandbox/network.h"
 #include "host/sandbox/sandbox_internal.h"
+#include "host/secret/grant.h"
 #include "host/shell/state.h"
 #include "host/volume/unrecorded.h"
 #include "kernel/cgroup/cgroup.h"
@@ -250,6 +251,7 @@ static int sandbox_adopt(struct sandbox *sandbox, struct err *err)
         guest_socket_remove(sandbox->host->guests_fd, info->machine);
         return r;
     }
+    sandbox->machine->env = secret_env_make(info->secrets);
     if (sandbox_network_start(sandbox, sandbox->machine, err) < 0)
         log_error("sandbox '%s' reaches nothing: %s", info->id, err->msg);
     r = cgroup_freeze(sandbox->host->cgroups, info->machine, info->state == SANDBOX_PAUSED);

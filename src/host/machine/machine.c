@@ -21,6 +21,7 @@
 #include "host/process/processes.h"
 #include "host/process/table.h"
 #include "host/sandbox/expiry.h"
+#include "host/secret/grant.h"
 #include "store/volume/volume.h"
 #include "wire/message.h"
 
@@ -178,6 +179,7 @@ static void machine_free(struct machine *machine)
     file_pool_done(&machine->files);
     file_pool_done(&machine->tools);
     cgroup_meter_close(&machine->meter);
+    secret_env_free(machine->env);
     cond_destroy(&machine->changed);
     lock_destroy(&machine->lock);
     free(machine);

@@ -21,6 +21,7 @@
 #include "store/template/template.h"
 #include "store/volume/volume.h"
 
+struct authority;
 struct host;
 struct process;
 struct process_table;
@@ -45,6 +46,7 @@ struct machine {
     _Atomic int64_t net_active_ms; /* when its network was last used, as clock_boot_ms() */
     unsigned uid_slot;
     bool has_shared_uids;       /* another machine owns the slot */
+    char **env;                 /* of all processes, before their own; NULL: none; constant */
     uint32_t limit_files;       /* descriptors of one process; 0: the daemon's default */
     struct caller creator;      /* of a throw-away; constant while it is in the table */
     struct owner_charge charge; /* the same: what it counts for its owner */
@@ -132,6 +134,7 @@ struct machine_files {
     const char *hostname;
     const struct sandbox_mount *mounts; /* on top of the volume's root */
     size_t mount_count;
+    const struct authority *authority; /* that programs trust; NULL: none */
 };
 int machine_enter(struct machine *machine, const struct machine_files *files,
                   struct volume_mounts *ret_old, struct err *err);

@@ -11,6 +11,7 @@
 #include "host/core/host_internal.h"
 #include "host/machine/guest_socket.h"
 #include "host/machine/machine_internal.h"
+#include "host/secret/authority.h"
 #include "kernel/fds.h"
 #include "kernel/path.h"
 #include "store/template/template.h"
@@ -96,13 +97,16 @@ static int machine_make_volume(struct machine *machine, const char *template_nam
 
 /* Sends the root without waiting for the reply: a process may be sent right behind it. */
 static int machine_send_root(struct machine *machine, const struct root_parts *parts,
-                             const char *hostname, struct err *err)
+                             const char *hostname, const struct authority *authority,
+                             struct err *err)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(FRAME_FROM_DAEMON_MAX);
     struct message_root message = { .hostname = hostname,
                                     .allows_setuid = parts->allows_setuid,
                                     .mount_count = parts->count,
-                                    .volume_count = parts->volume_count + parts->has_codebase };
+                                    .volume_count = parts->volume_count + parts->has_codebase,
+                                    .ca = authority ? authority->certificate : "",
+                                    .ca_hash = authority ? authority->hash : "" };
     int r;
 
     memcpy(message.targets, parts->targets, sizeof(parts->targets[0]) * parts->count);
@@ -164,7 +168,7 @@ int machine_set_scratch_root(struct machine *machine, const char *template, stru
     if (r < 0)
         return r;
     parts = parts_from_mounts(&mounts);
-    return machine_send_root(machine, &parts, machine->id, err);
+    return machine_send_root(machine, &parts, machine->id, NULL, err);
 }
 
 void machine_drop_volume(struct machine *machine)
@@ -241,7 +245,7 @@ int machine_enter(struct machine *machine, const struct machine_files *files,
     if (ret_old)
         machine_hold_root(machine, files->volume, &old);
     machine_set_root_answer(machine, ROOT_AWAITED);
-    r = machine_send_root(machine, &parts, files->hostname, err);
+    r = machine_send_root(machine, &parts, files->hostname, files->authority, err);
     if (r == 0)
         r = machine_wait_root_answer(machine, err);
     else

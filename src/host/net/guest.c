@@ -9,6 +9,7 @@
 #include "base/xalloc.h"
 #include "egress/control.h"
 #include "host/net/net_internal.h"
+#include "host/secret/grant.h"
 #include "kernel/sk_lookup.h"
 
 void net_guest_free(struct net_guest *guest)
@@ -19,6 +20,7 @@ void net_guest_free(struct net_guest *guest)
     net_policy_done(&guest->policy);
     free(guest->owner);
     free(guest->recorded);
+    free(guest->grants);
     free(guest);
 }
 
@@ -60,6 +62,7 @@ struct net_guest *net_guest_new(struct net *net, const struct net_job *job)
     guest->number = ++net->last_number;
     guest->owner = xstrdup(job->user.owner);
     guest->recorded = xstrdup(job->user.recorded);
+    guest->grants = job->user.grants ? xstrdup(job->user.grants) : NULL;
     (void)snprintf(guest->id, sizeof(guest->id), "%s", job->user.id);
     net_policy_copy(job->policy, &guest->policy);
     lock_take(&net->lock);
@@ -67,6 +70,14 @@ struct net_guest *net_guest_new(struct net *net, const struct net_job *job)
     net->guests = guest;
     lock_release(&net->lock);
     return guest;
+}
+
+json_t *net_guest_add_secrets(struct net *net, const struct net_guest *guest, json_t *message)
+{
+    if (guest->grants)
+        (void)json_object_set_new(message, "secrets",
+                                  secret_grants_for_net(net->host, guest->owner, guest->grants));
+    return message;
 }
 
 int net_guest_attach(struct net *net, struct net_guest *guest, struct err *err)
@@ -77,14 +88,18 @@ int net_guest_attach(struct net *net, struct net_guest *guest, struct err *err)
 
     if (r < 0)
         return r;
+    if (guest->grants) /* it needs the authority, which may be new */
+        (void)net_helper_update(net);
     fds[0] = sockets.listener_fd;
     fds[1] = sockets.resolver_fd;
-    r = net_helper_send(net,
-                        json_pack("{s:s, s:I, s:s, s:s, s:o, s:I}", "do", "add", "machine",
-                                  (json_int_t)guest->number, "id", guest->id, "owner", guest->owner,
-                                  "policy", net_policy_to_json(&guest->policy), "bytesOut",
-                                  (json_int_t)guest->bytes_out),
-                        fds, CONTROL_FDS);
+    r = net_helper_send(
+        net,
+        net_guest_add_secrets(net, guest,
+                              json_pack("{s:s, s:I, s:s, s:s, s:o, s:I}", "do", "add", "machine",
+                                        (json_int_t)guest->number, "id", guest->id, "owner",
+                                        guest->owner, "policy", net_policy_to_json(&guest->policy),
+                                        "bytesOut", (json_int_t)guest->bytes_out)),
+        fds, CONTROL_FDS);
     guest->is_attached = r == 0;
     return r < 0 ? err_sys(err, r, "send to holt-net") : 0;
 }

@@ -15,9 +15,12 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "egress/control.h"
 #include "host/core/host_internal.h"
 #include "host/net/net_internal.h"
+#include "host/secret/authority.h"
+#include "host/secret/secret.h"
 #include "kernel/clone.h"
 #include "kernel/fds.h"
 #include "kernel/route.h"
@@ -50,10 +53,26 @@ static json_t *resolvers_read(void)
     return list;
 }
 
+/* Adds the authority of this host, if there is one. */
+static void authority_add(struct net *net, json_t *config)
+{
+    const struct authority *authority = NULL;
+    struct err err = { 0 };
+
+    if (secrets_authority(net->host->secrets, false, &authority, &err) < 0)
+        log_error("secrets cannot be used: %s", err.msg);
+    if (authority)
+        (void)json_object_set_new(
+            config, "ca",
+            json_pack("{s:s, s:s}", "certificate", authority->certificate, "key", authority->key));
+}
+
 static json_t *hello_make(struct net *net)
 {
     json_t *config = json_pack("{s:o, s:b, s:O}", "resolvers", resolvers_read(), "hasIpv6",
                                (int)route_has_ipv6(), "bounds", net->bounds);
+
+    authority_add(net, config);
     lock_scope(&net->lock);
 
     net->has_news = false;
@@ -92,6 +111,11 @@ static int hello_send(struct net *net)
     net->resolvers = text;
     r = net_helper_send(net, json_incref(hello), NULL, 0);
     return r;
+}
+
+int net_helper_update(struct net *net)
+{
+    return net->control_fd >= 0 ? hello_send(net) : 0;
 }
 
 static bool has_news(struct net *net)

@@ -63,9 +63,10 @@ static bool policy_send(struct net *net, struct net_guest *guest, struct err *er
         return *ret_result == 0;
     }
     r = net_helper_send(net,
-                        json_pack("{s:s, s:I, s:o}", "do", "set", "machine",
-                                  (json_int_t)guest->number, "policy",
-                                  net_policy_to_json(&guest->policy)),
+                        net_guest_add_secrets(net, guest,
+                                              json_pack("{s:s, s:I, s:o}", "do", "set", "machine",
+                                                        (json_int_t)guest->number, "policy",
+                                                        net_policy_to_json(&guest->policy))),
                         NULL, 0);
     *ret_result = 0; /* also if it has died: the next one gets the new policy */
     return r == 0;
@@ -98,12 +99,36 @@ static void set_run(struct net *net, struct net_job *job)
     policy_set(net, guest, job);
 }
 
-static void renew_run(struct net *net, struct net_job *job)
+static struct net_guest *guest_of_id(const struct net *net, const char *id)
 {
     struct net_guest *guest = net->guests;
 
-    while (guest && strcmp(guest->id, job->user.id) != 0)
+    while (guest && strcmp(guest->id, id) != 0)
         guest = guest->next;
+    return guest;
+}
+
+/* A guest that holt-net does not know gets the values when it is attached again. */
+static void secrets_run(struct net *net, struct net_job *job)
+{
+    const struct net_guest *guest = guest_of_id(net, job->user.id);
+    json_t *message;
+
+    if (!guest || !guest->grants || !guest->is_attached) {
+        job_finish(net, job, 0);
+        return;
+    }
+    message = json_pack("{s:s, s:I}", "do", "secrets", "machine", (json_int_t)guest->number);
+    if (net_helper_send(net, net_guest_add_secrets(net, guest, message), NULL, 0) == 0)
+        job_await(net, job, guest->number);
+    else
+        job_finish(net, job, 0);
+}
+
+static void renew_run(struct net *net, struct net_job *job)
+{
+    struct net_guest *guest = guest_of_id(net, job->user.id);
+
     if (guest)
         policy_set(net, guest, job);
     else
@@ -149,6 +174,8 @@ void net_jobs_run(struct net *net)
             set_run(net, job);
         else if (job->kind == NET_JOB_RENEW)
             renew_run(net, job);
+        else if (job->kind == NET_JOB_SECRETS)
+            secrets_run(net, job);
         else
             stop_run(net, job);
     }

@@ -153,6 +153,7 @@ void net_counters_read(struct net *net, const json_t *message)
         .denied = number_of(message, "denied"),
         .failed_dials = number_of(message, "failedDials"),
         .limited = number_of(message, "limited"),
+        .leaks = number_of(message, "leaks"),
         .queries = number_of(message, "queries"),
         .bytes_out = number_of(message, "out"),
         .bytes_in = number_of(message, "in"),
@@ -169,6 +170,7 @@ void net_count(struct net *net, struct net_counters *ret)
     ret->denied += net->now.denied;
     ret->failed_dials += net->now.failed_dials;
     ret->limited += net->now.limited;
+    ret->leaks += net->now.leaks;
     ret->queries += net->now.queries;
     ret->bytes_out += net->now.bytes_out;
     ret->bytes_in += net->now.bytes_in;

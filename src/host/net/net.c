@@ -29,6 +29,7 @@
 #include "runtime/program.h"
 
 enum {
+    LEAK_PAUSE_MS = 1000,
     MESSAGES_PER_TURN = 64,
     IDLE_MS = 5000,
     BACKOFF_FIRST_MS = 20,
@@ -77,6 +78,32 @@ static void line_handle(struct net *net, struct net_guest *guest, const json_t *
     net_log_add(net, guest->id, line);
 }
 
+/* A placeholder, or a value in a reply, was seen where it must not be. The audit log gets
+ * one line a second at most for each sandbox, with the number of those before it. */
+static void leak_handle(struct net *net, struct net_guest *guest, const json_t *message)
+{
+    static const char *const names[] = { "secret", "host", "port", "where", "cut" };
+    json_t *fields = json_object();
+    uint64_t now_ms = clock_ms();
+
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        json_t *value = json_object_get(message, names[i]);
+
+        if (value)
+            (void)json_object_set(fields, names[i], value);
+    }
+    machine_event(guest->machine, EVENT_SANDBOX_LEAKED, json_deep_copy(fields));
+    guest->leaks++;
+    if (guest->leak_written_ms > 0 && now_ms - guest->leak_written_ms < LEAK_PAUSE_MS) {
+        json_decref(fields);
+        return;
+    }
+    (void)json_object_set_new(fields, "count", json_integer((json_int_t)guest->leaks));
+    host_note(net->host, "secret-leak", guest->owner, guest->id, fields);
+    guest->leaks = 0;
+    guest->leak_written_ms = now_ms;
+}
+
 static void message_handle(struct net *net, const json_t *message)
 {
     const char *what = json_string_value(json_object_get(message, "do"));
@@ -99,6 +126,8 @@ static void message_handle(struct net *net, const json_t *message)
         machine_event(
             guest->machine, EVENT_SANDBOX_LIMITED,
             json_pack("{s:o}", "resource", json_incref(json_object_get(message, "resource"))));
+    } else if (strcmp(what, "leak") == 0 && guest) {
+        leak_handle(net, guest, message);
     } else if (strcmp(what, "counters") == 0) {
         lock_scope(&net->lock);
         net_counters_read(net, message);
@@ -443,7 +472,7 @@ void net_each_user(struct net *net, net_user_fn *fn)
 {
     struct user_copy {
         char id[NET_ID_MAX];
-        char *owner, *recorded;
+        char *owner, *recorded, *grants;
     } * list;
     size_t count = 0, i = 0;
 
@@ -455,12 +484,15 @@ void net_each_user(struct net *net, net_user_fn *fn)
         memcpy(list[i].id, guest->id, sizeof(list[i].id));
         list[i].owner = xstrdup(guest->owner);
         list[i].recorded = xstrdup(guest->recorded);
+        list[i].grants = guest->grants ? xstrdup(guest->grants) : NULL;
     }
     lock_release(&net->lock);
     for (i = 0; i < count; i++) {
-        fn(net->host, &(struct net_user){ list[i].id, list[i].owner, list[i].recorded });
+        fn(net->host,
+           &(struct net_user){ list[i].id, list[i].owner, list[i].recorded, list[i].grants });
         free(list[i].owner);
         free(list[i].recorded);
+        free(list[i].grants);
     }
     free(list);
 }
@@ -469,6 +501,11 @@ int net_renew(struct net *net, const char *id, const struct net_policy *policy, 
 {
     return net_do(net, NET_JOB_RENEW, (struct net_job){ .user = { .id = id }, .policy = policy },
                   err);
+}
+
+int net_renew_secrets(struct net *net, const char *id, struct err *err)
+{
+    return net_do(net, NET_JOB_SECRETS, (struct net_job){ .user = { .id = id } }, err);
 }
 
 void net_stop(struct net *net, struct machine *machine)

@@ -52,6 +52,7 @@ struct net_counters {
     uint64_t denied;      /* connections and names */
     uint64_t failed_dials;
     uint64_t limited; /* refused by a bound */
+    uint64_t leaks;   /* placeholders and values of secrets where they must not be */
     uint64_t queries;
     uint64_t bytes_out;
     uint64_t bytes_in;
@@ -77,6 +78,7 @@ struct net_user {
     const char *id; /* names it in the log: the sandbox, or the machine of a run */
     const char *owner;
     const char *recorded; /* what the policy was computed from, see network_policy */
+    const char *grants;   /* its secrets, see host/secret/grant.h; NULL: none */
 };
 
 /* Begins to give a machine the network of a policy, in a thread. The machine has no processes yet,
@@ -102,6 +104,10 @@ void net_each_user(struct net *net, net_user_fn *fn);
 
 /* Changes the policy of the network with this id; does nothing if it has ended. */
 int net_renew(struct net *net, const char *id, const struct net_policy *policy, struct err *err);
+
+/* Gives the network with this id the present values of its secrets, for requests that begin
+ * afterwards; does nothing if it has ended. */
+int net_renew_secrets(struct net *net, const char *id, struct err *err);
 
 /* Ends all connections of the machine. Called before the machine is destroyed or released; does
  * nothing for one without a network. */

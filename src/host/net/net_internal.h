@@ -49,14 +49,17 @@ struct net_guest {
     char id[NET_ID_MAX];
     char *owner;
     char *recorded;
+    char *grants; /* NULL: none; constant */
     struct net_policy policy;
     struct net_routes routes;
     struct net_denials denials;
+    uint64_t leaks; /* since the last line of the audit log */
+    uint64_t leak_written_ms;
     uint64_t bytes_out; /* that it has sent, for a holt-net that is started again */
     bool is_attached;   /* holt-net was told of it */
 };
 
-enum net_job_kind { NET_JOB_START, NET_JOB_SET, NET_JOB_RENEW, NET_JOB_STOP };
+enum net_job_kind { NET_JOB_START, NET_JOB_SET, NET_JOB_RENEW, NET_JOB_SECRETS, NET_JOB_STOP };
 
 /* What a caller waits for the thread to do. */
 struct net_job {
@@ -117,6 +120,9 @@ struct net_guest *net_guest_new(struct net *net, const struct net_job *job);
 
 /* Prepares the namespace and gives holt-net its sockets. */
 int net_guest_attach(struct net *net, struct net_guest *guest, struct err *err);
+
+/* Adds the secrets of a guest to a message, if it has any. Returns the message. */
+json_t *net_guest_add_secrets(struct net *net, const struct net_guest *guest, json_t *message);
 
 /* Ends the network of a machine, whose namespace is cleared if it is still there. */
 void net_guest_detach(struct net *net, struct net_guest *guest, bool has_namespace);
@@ -184,6 +190,9 @@ int net_helper_start(struct net *net, struct err *err);
 
 /* Ends and reaps it. */
 void net_helper_stop(struct net *net);
+
+/* Sends the first message again if anything in it has changed. */
+int net_helper_update(struct net *net);
 
 /* Sends the name servers again if they have changed. */
 void net_helper_refresh(struct net *net);

@@ -81,6 +81,7 @@ static const struct {
     [EVENT_VOLUME_SHARED] = { "volume.shared", "volume-share" },
     [EVENT_REGISTRY_INCOMPLETE] = { "registry.incomplete", "registry-incomplete" },
     [EVENT_VOLUME_UNRECORDED] = { "volume.unrecorded", NULL },
+    [EVENT_SANDBOX_LEAKED] = { "sandbox.leaked", NULL },
     [EVENT_SECRET_SET] = { "secret.set", "secret-set" },
     [EVENT_SECRET_ROTATED] = { "secret.rotated", "secret-rotate" },
     [EVENT_SECRET_REMOVED] = { "secret.removed", "secret-remove" },

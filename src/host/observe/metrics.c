@@ -221,6 +221,8 @@ static int write_network(const struct host *host, struct buf *out)
           counters.failed_dials },
         { "holt_network_limited_total", "Connections and queries that a bound has refused.",
           counters.limited },
+        { "holt_secret_leaks_total", "Placeholders and values of secrets where they must not be.",
+          counters.leaks },
         { "holt_network_queries_total", "Queries to the resolver of sandboxes.", counters.queries },
         { "holt_network_sent_bytes_total", "Bytes that sandboxes have sent.", counters.bytes_out },
         { "holt_network_received_bytes_total", "Bytes that sandboxes have received.",

@@ -110,7 +110,7 @@ int process_send_spawn(struct process *process, const struct process_spec *spec,
     host_files_limit(machine->host, machine->limit_files, &files);
     image_defaults_take(machine->host, machine->template, spec, &defaults);
     if (r == 0)
-        r = process_put_spawn(&out, process->number, &defaults.spec, &files, err);
+        r = process_put_spawn(&out, process->number, &defaults.spec, machine->env, &files, err);
     if (r < 0)
         return r;
     r = channel_send(&machine->channel, &out, &cgroup_fd, 1);

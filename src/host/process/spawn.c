@@ -48,23 +48,26 @@ static int env_add(struct message_spawn *spawn, const char *variable)
     return 0;
 }
 
-static int env_fill(struct message_spawn *spawn, const struct process_spec *spec)
+static int env_fill(struct message_spawn *spawn, const struct process_spec *spec,
+                    char *const *machine_env)
 {
     int r = 0;
 
     for (size_t i = 0; i < (spec->user ? USER_DEFAULTS : ARRAY_SIZE(default_env)); i++)
         (void)env_add(spawn, default_env[i]);
     (void)env_add(spawn, spec->has_terminal ? "TERM=xterm-256color" : "TERM=dumb");
+    for (char *const *variable = machine_env; r == 0 && variable && *variable; variable++)
+        r = env_add(spawn, *variable);
     for (char *const *variable = spec->env; r == 0 && variable && *variable; variable++)
         r = env_add(spawn, *variable);
     return r;
 }
 
 int process_put_spawn(struct buf *out, uint32_t process, const struct process_spec *spec,
-                      const struct message_rlimit *files, struct err *err)
+                      char *const *machine_env, const struct message_rlimit *files, struct err *err)
 {
     cleanup_free struct message_spawn *spawn = xcalloc(1, sizeof(*spawn));
-    int r = env_fill(spawn, spec);
+    int r = env_fill(spawn, spec, machine_env);
 
     spawn->cwd = spec->cwd ? spec->cwd : DEFAULT_CWD;
     spawn->user = spec->user;

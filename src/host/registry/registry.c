@@ -58,8 +58,9 @@ static int put_sandbox(struct registry *registry, const struct sandbox_info *inf
 static int put_text(struct registry *registry, enum registry_statement which, const char *id,
                     const char *text, struct err *err)
 {
-    const char *doing =
-        which == STATEMENT_PUT_METADATA ? "record metadata" : "record a network policy";
+    const char *doing = which == STATEMENT_PUT_METADATA  ? "record metadata"
+                        : which == STATEMENT_PUT_NETWORK ? "record a network policy"
+                                                         : "record the secrets of a sandbox";
     sqlite3_stmt *put = registry->statements[which];
 
     if (registry_bind_text(put, 1, id) != SQLITE_OK ||
@@ -93,6 +94,8 @@ static int put_created_parts(struct registry *registry, const struct sandbox_inf
         r = put_text(registry, STATEMENT_PUT_METADATA, info->id, info->metadata, err);
     if (r >= 0 && info->network)
         r = put_text(registry, STATEMENT_PUT_NETWORK, info->id, info->network, err);
+    if (r >= 0 && info->secrets)
+        r = put_text(registry, STATEMENT_PUT_GRANTS, info->id, info->secrets, err);
     return r;
 }
 
@@ -382,8 +385,9 @@ static int read_text_of(struct registry *registry, enum registry_statement which
     if (rc == SQLITE_ROW) {
         if (sqlite3_column_bytes(statement, 0) > max)
             return registry_damaged(registry,
-                                    which == STATEMENT_GET_METADATA ? "metadata too long"
-                                                                    : "network policy too long",
+                                    which == STATEMENT_GET_METADATA  ? "metadata too long"
+                                    : which == STATEMENT_GET_NETWORK ? "network policy too long"
+                                                                     : "secrets too long",
                                     err);
         *ret = xstrdup((const char *)sqlite3_column_text(statement, 0));
         rc = SQLITE_DONE;
@@ -396,10 +400,13 @@ static int read_texts(struct registry *registry, struct sandbox_info *info, stru
     int r = read_text_of(registry, STATEMENT_GET_METADATA, info->id, SANDBOX_METADATA_MAX,
                          &info->metadata, err);
 
-    if (r < 0)
-        return r;
-    return read_text_of(registry, STATEMENT_GET_NETWORK, info->id, SANDBOX_NETWORK_MAX,
-                        &info->network, err);
+    if (r == 0)
+        r = read_text_of(registry, STATEMENT_GET_NETWORK, info->id, SANDBOX_NETWORK_MAX,
+                         &info->network, err);
+    if (r == 0)
+        r = read_text_of(registry, STATEMENT_GET_GRANTS, info->id, SANDBOX_SECRETS_TEXT_MAX,
+                         &info->secrets, err);
+    return r;
 }
 
 int registry_list(struct registry *registry, struct sandbox_info **ret, size_t *ret_count,

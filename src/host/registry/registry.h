@@ -29,8 +29,8 @@ uint32_t registry_lost_frames(const struct registry *registry);
 /* Closes the file. Accepts NULL. */
 void registry_close(struct registry *registry);
 
-/* Inserts the sandbox, or replaces its row and labels; its metadata, mounts and network policy
- * only while it is being created. Returns ERR_EXISTS (SessionExists) when another sandbox has its
+/* Inserts the sandbox, or replaces its row and labels; its metadata, mounts, network policy
+ * and secrets only while it is being created. Returns ERR_EXISTS (SessionExists) when another sandbox has its
  * name. Like every other change it can fail with ERR_EXHAUSTED (the disk is full) or ERR_BUSY
  * (another process held the lock for two seconds); nothing has changed then, and a retry may
  * succeed. */

@@ -11,6 +11,8 @@
 #include "host/process/table.h"
 #include "host/sandbox/network.h"
 #include "host/sandbox/sandbox_internal.h"
+#include "host/secret/grant.h"
+#include "host/secret/secret.h"
 #include "host/volume/unrecorded.h"
 #include "store/store.h"
 #include "store/volume/volume.h"
@@ -41,14 +43,17 @@ static int machine_obtain(struct sandbox *sandbox, struct machine **ret, struct 
 int sandbox_enter(const struct sandbox *sandbox, struct machine *machine,
                   struct volume_mounts *ret_old, struct err *err)
 {
-    const struct machine_files files = {
+    struct machine_files files = {
         .volume = sandbox->volume,
         .hostname = sandbox->info.id,
         .mounts = sandbox->info.mounts,
         .mount_count = sandbox->info.mount_count,
     };
+    int r = 0;
 
-    return machine_enter(machine, &files, ret_old, err);
+    if (sandbox->info.secrets)
+        r = secrets_authority(sandbox->host->secrets, true, &files.authority, err);
+    return r < 0 ? r : machine_enter(machine, &files, ret_old, err);
 }
 
 static int machine_prepare(struct sandbox *sandbox, struct machine *machine, struct err *err)
@@ -61,6 +66,7 @@ static int machine_prepare(struct sandbox *sandbox, struct machine *machine, str
         return r;
     fault_point("boot.rooted");
     machine_drop_volume(machine);
+    machine->env = secret_env_make(sandbox->info.secrets);
     machine_activate(machine);
     return machine_listen(machine, err);
 }

@@ -19,6 +19,7 @@
 #include "host/owner/owner_internal.h"
 #include "host/sandbox/network.h"
 #include "host/sandbox/sandbox_internal.h"
+#include "host/secret/grant.h"
 #include "store/volume/volume.h"
 
 enum { WORKERS_MAX = 8 };
@@ -61,6 +62,13 @@ static int fork_fill(struct sandbox *sandbox, const struct fork_spec *spec, size
 
         info->network = NULL;
         if (network_record_again(host, &holder, recorded, spec->network, &info->network, err) < 0)
+            return -err->errnum;
+    }
+    if (info->secrets) {
+        cleanup_free char *old = info->secrets;
+
+        info->secrets = NULL;
+        if (secret_grants_renew(old, &info->secrets, err) < 0)
             return -err->errnum;
     }
     if (sandbox_labels_set(info, spec->labels, spec->label_count, err) < 0)

@@ -94,10 +94,12 @@ void sandbox_info_done(struct sandbox_info *info)
     free(info->mounts);
     free(info->metadata);
     free(info->network);
+    free(info->secrets);
     info->labels = NULL;
     info->mounts = NULL;
     info->metadata = NULL;
     info->network = NULL;
+    info->secrets = NULL;
     info->label_count = info->mount_count = 0;
 }
 
@@ -117,6 +119,7 @@ void sandbox_info_copy(const struct sandbox_info *info, struct sandbox_info *ret
     ret->mounts = items_copy(info->mounts, info->mount_count, sizeof(*ret->mounts));
     ret->metadata = info->metadata ? xstrdup(info->metadata) : NULL;
     ret->network = info->network ? xstrdup(info->network) : NULL;
+    ret->secrets = info->secrets ? xstrdup(info->secrets) : NULL;
 }
 
 bool snapshot_turn_parse(const char *name, const char *prefix, uint32_t *ret)

@@ -23,6 +23,7 @@ enum {
     SANDBOX_DIGEST_LEN = 64,
     SANDBOX_METADATA_MAX = 32 * 1024,
     SANDBOX_NETWORK_MAX = 63 * 1024,
+    SANDBOX_SECRETS_TEXT_MAX = 8 * 1024,
     SANDBOX_MOUNTS_MAX = 8,
     SNAPSHOT_NOTE_MAX = 255,
     MOUNT_PATH_MAX = 255,
@@ -79,6 +80,7 @@ struct sandbox_info {
     uint32_t codebase_base;    /* that its changes are compared with: the last one it committed */
     char *metadata;            /* owned; text of a front end; NULL: none */
     char *network;             /* owned; JSON of its own layers, see network.h; NULL: no network */
+    char *secrets;             /* owned; JSON of its secrets, see host/secret/grant.h; NULL: none */
     char request_key[SANDBOX_KEY_MAX + 1];       /* "": none */
     char request_digest[SANDBOX_DIGEST_LEN + 1]; /* of the request with that key */
 

@@ -121,8 +121,9 @@ static int network_end(struct host *host, struct network_start *start, struct er
 int sandbox_network_begin(struct sandbox *sandbox, struct machine *machine,
                           struct network_start *ret, struct err *err)
 {
-    *ret =
-        (struct network_start){ .user = { .id = sandbox->info.id, .owner = sandbox->info.owner } };
+    *ret = (struct network_start){ .user = { .id = sandbox->info.id,
+                                             .owner = sandbox->info.owner,
+                                             .grants = sandbox->info.secrets } };
     return network_begin(sandbox->host, machine, sandbox_effective(sandbox), ret, err);
 }
 
@@ -157,8 +158,8 @@ static int network_renew(struct sandbox *sandbox, struct err *err)
 {
     cleanup_with(net_policy_done) struct net_policy policy = { 0 };
     cleanup_free char *recorded = sandbox_effective(sandbox);
-    const struct net_user user = { sandbox->info.id, sandbox->info.owner,
-                                   recorded ? recorded : "" };
+    const struct net_user user = { sandbox->info.id, sandbox->info.owner, recorded ? recorded : "",
+                                   sandbox->info.secrets };
     int r;
 
     if (!sandbox->machine)
@@ -275,8 +276,8 @@ void sandbox_network_learn_end(struct sandbox *sandbox)
     if (learning && r != 0) { /* another operation runs, or the sandbox ends */
         cleanup_free char *recorded = sandbox_recorded(sandbox);
 
-        user_renew(sandbox->host,
-                   &(struct net_user){ sandbox->info.id, sandbox->info.owner, recorded });
+        user_renew(sandbox->host, &(struct net_user){ sandbox->info.id, sandbox->info.owner,
+                                                      recorded, sandbox->info.secrets });
     }
 }
 

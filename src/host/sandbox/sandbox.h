@@ -62,8 +62,10 @@ struct sandbox_spec {
     const struct net_layer *network;    /* NULL: the daemon's default; see network.h */
     const struct sandbox_mount *mounts; /* checked with sandbox_mounts_check */
     size_t mount_count;
-    const char *codebase;      /* a word of the caller's; NULL: none */
-    const char *codebase_path; /* where the sandbox sees it; NULL: CODEBASE_MOUNT_POINT */
+    const char *codebase;       /* a word of the caller's; NULL: none */
+    const char *codebase_path;  /* where the sandbox sees it; NULL: CODEBASE_MOUNT_POINT */
+    const char *const *secrets; /* names; of the caller's owner */
+    size_t secret_count;
 };
 
 /* Creates and starts a sandbox. The caller owns one reference. */

@@ -5,9 +5,11 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/fault.h"
 #include "host/core/host_internal.h"
 #include "host/core/share.h"
 #include "host/observe/event.h"
+#include "host/secret/grant.h"
 
 static void event_send(struct host *host, enum event_type type, const struct secret_info *info)
 {
@@ -20,9 +22,12 @@ static int secret_put(struct host *host, const struct secret_change *change, enu
 {
     int r = secrets_put(host->secrets, change, ret, err);
 
-    if (r == 0)
-        event_send(host, type, ret);
-    return r;
+    if (r < 0)
+        return r;
+    event_send(host, type, ret);
+    secret_grants_apply(host);
+    fault_point("secret.applied");
+    return 0;
 }
 
 int owned_secret_set(struct host *host, const struct caller *caller,
@@ -102,5 +107,8 @@ int owned_secret_remove(struct host *host, const struct caller *caller, const ch
     if (r < 0)
         return r;
     event_send(host, EVENT_SECRET_REMOVED, &info); /* before the row goes, as in destroy.c */
-    return secrets_remove(host->secrets, info.id, err);
+    r = secrets_remove(host->secrets, info.id, err);
+    if (r == 0)
+        secret_grants_apply(host);
+    return r;
 }

@@ -18,6 +18,7 @@
 #include "base/text/hex.h"
 #include "base/text/parse.h"
 #include "base/xalloc.h"
+#include "host/secret/authority.h"
 
 #define KEY_FILE "secret.key"
 #define KIND_HTTP "http" /* the only kind so far; also bound to the value */
@@ -30,6 +31,7 @@ struct secrets {
     struct lock lock; /* one change at a time; protects the key */
     struct seal_key key;
     bool has_key;
+    struct authority authority; /* constant once there is one */
 };
 
 DEFINE_CLEANUP(secrets_close, struct secrets *);
@@ -60,8 +62,21 @@ void secrets_close(struct secrets *secrets)
     if (!secrets)
         return;
     lock_destroy(&secrets->lock);
+    authority_done(&secrets->authority);
     explicit_bzero(secrets, sizeof(*secrets));
     free(secrets);
+}
+
+int secrets_authority(struct secrets *secrets, bool make, const struct authority **ret,
+                      struct err *err)
+{
+    lock_scope(&secrets->lock);
+    int r = 0;
+
+    if (!secrets->authority.key)
+        r = authority_open(secrets->state_fd, make, &secrets->authority, err);
+    *ret = secrets->authority.key ? &secrets->authority : NULL;
+    return r < 0 ? r : 0;
 }
 
 int secret_check_name(const char *name, struct err *err)

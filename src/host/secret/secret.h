@@ -6,6 +6,7 @@
  * changed outside of Holt cannot be opened. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +37,12 @@ void secret_value_done(struct secret_value *value);
 /* Opens the store: reads the key in the state directory. Where it is missing, a new one is made
  * with the first secret; with secrets in the registry their use fails until it is restored. */
 int secrets_open(int state_fd, struct registry *registry, struct secrets **ret, struct err *err);
+
+/* Returns the certificate authority of this host, valid until secrets_close. Without one: makes it,
+ * or returns NULL in *ret. */
+struct authority;
+int secrets_authority(struct secrets *secrets, bool make, const struct authority **ret,
+                      struct err *err);
 
 /* Wipes the key. Accepts NULL. */
 void secrets_close(struct secrets *secrets);

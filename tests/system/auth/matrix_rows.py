@@ -94,7 +94,9 @@ HOLT = {
     "SandboxService/Create": [{"template": "{template}"}, {"template": "{owner}/{template}"}, {"template": "{built_template}"},
                               {"volumes": [{"volume": "{volume}", "path": "/v"}]},
                               {"volumes": [{"volume": "{volume_name}", "path": "/v"}]},
-                              {"codebase": {"codebase": "{codebase}"}}, {"codebase": {"codebase": "{codebase_name}"}}],
+                              {"codebase": {"codebase": "{codebase}"}}, {"codebase": {"codebase": "{codebase_name}"}},
+                              {"secrets": ["{secret}"]},
+                              {"secrets": ["{owner}/{secret_name}"]}],
     "SandboxService/Get": [AT],
     "SandboxService/List": Lists({}, {"labels": {"word": "kestrel"}}),
     "SandboxService/Update": [{**AT, "labels": {"a": "b"}}, {**AT, "name": "changed"}, {**AT, "ttlMs": 3600000},
@@ -267,7 +269,7 @@ def code_of(method, request):
 
 
 # Fields of requests that name an object, beside those that end with Id.
-OBJECT_FIELDS = {"portsOf", "secret", "template", "volume", "codebase", "source", "snapshot", "handle", "owner", "id"}
+OBJECT_FIELDS = {"portsOf", "secret", "secrets", "template", "volume", "codebase", "source", "snapshot", "handle", "owner", "id"}
 NO_OBJECTS = {
     "SnapshotService/Diff": {"codebase"},  # whether to compare with it
     "FileService/Push": {"owner"},  # of a file, inside

@@ -195,7 +195,7 @@ def own_objects(client):
 def holt_objects(client):
     """Sandboxes in every state, and what there can be in one."""
     volume = client.must("VolumeService/Create", name=WORD + "-volume")["volume"]
-    secret = client.must("SecretService/Set", name=WORD + "-secret", value=WORD + "-value", hosts=["api.example.com"])["secret"]
+    secret = client.must("SecretService/Set", name=WORD + "-secret", value=WORD + "-value", hosts=["*.example.com"])["secret"]
     codebase = client.must("CodebaseService/Add", name=WORD + "-codebase", source=volume["id"])["codebase"]
     running = sandbox_make(client, WORD + "-running", volumes=[{"volume": volume["id"], "path": "/data"}])
     coding = sandbox_make(client, WORD + "-coding", codebase={"codebase": codebase["id"], "path": "/code"})

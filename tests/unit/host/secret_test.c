@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/io.h"
+#include "host/secret/authority.h"
 #include "host/secret/secret.h"
 #include "unit/host/registry_test.h"
 
@@ -248,6 +249,32 @@ static void a_key_that_others_can_read_is_refused(void)
     CHECK(strstr(err.msg, "can be read by others"), "%s", err.msg);
 }
 
+static void an_authority_is_made_once(void)
+{
+    const struct authority *authority = NULL, *again = NULL;
+    cleanup_free char *certificate = NULL;
+    struct err err = { 0 };
+    struct stat st;
+
+    secrets_start_anew();
+    CHECK(secrets_authority(secrets, false, &authority, &err) == 0 && !authority);
+    CHECK(secrets_authority(secrets, true, &authority, &err) == 0, "%s", err.msg);
+    CHECK(authority && strlen(authority->hash) == 8 && strstr(authority->key, "PRIVATE KEY"));
+    certificate = xstrdup(authority->certificate);
+    CHECK(secrets_authority(secrets, true, &again, &err) == 0 && again == authority);
+    CHECK(fstatat(state_fd, "ca.key", &st, 0) == 0 && (st.st_mode & 077) == 0);
+    secrets_stop();
+    secrets_start();
+    CHECK(secrets_authority(secrets, false, &authority, &err) == 0 && authority);
+    CHECK_TEXT(authority->certificate, certificate);
+    /* One that was half made is made again. */
+    CHECK(unlinkat(state_fd, "ca.pem", 0) == 0);
+    secrets_stop();
+    secrets_start();
+    CHECK(secrets_authority(secrets, true, &authority, &err) == 0 && authority);
+    CHECK(strcmp(authority->certificate, certificate) != 0);
+}
+
 static void bad_values_and_names_are_refused(void)
 {
     char big[SECRET_VALUE_MAX + 1];
@@ -317,6 +344,7 @@ int main(void)
     RUN(a_row_that_was_changed_cannot_be_opened);
     RUN(a_lost_key_is_not_replaced);
     RUN(a_key_that_others_can_read_is_refused);
+    RUN(an_authority_is_made_once);
     RUN(bad_values_and_names_are_refused);
     RUN(uses_are_checked);
     scratch_remove();

@@ -116,6 +116,27 @@ static void a_root_comes_back(void)
     CHECK_TEXT(root.targets[2], "/opt");
 }
 
+static void a_root_may_have_an_authority(void)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(SAMPLES_MAX);
+    struct message_root sent = { .hostname = "h", .targets = { "/" }, .mount_count = 1 }, root;
+    struct frame frame;
+
+    sent.ca = "PEM";
+    sent.ca_hash = "01234567";
+    CHECK(message_put_root(&out, &sent) == 0);
+    frame = only_frame(&out);
+    CHECK(message_get_root(&frame, &root));
+    CHECK_TEXT(root.ca, "PEM");
+    CHECK_TEXT(root.ca_hash, "01234567");
+    buf_clear(&out);
+    sent.ca = "";
+    CHECK(message_put_root(&out, &sent) == 0);
+    frame = only_frame(&out);
+    CHECK(message_get_root(&frame, &root));
+    CHECK_TEXT(root.ca, "");
+}
+
 static void a_root_needs_a_descriptor_for_each_mount(void)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(SAMPLES_MAX);
@@ -468,6 +489,7 @@ int main(void)
     RUN(a_boot_comes_back);
     RUN(a_boot_without_a_filter_comes_back);
     RUN(a_root_comes_back);
+    RUN(a_root_may_have_an_authority);
     RUN(a_root_needs_a_descriptor_for_each_mount);
     RUN(volumes_are_not_all_of_a_root);
     RUN(a_root_has_as_many_mounts_as_there_is_room_for);
