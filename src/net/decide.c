@@ -155,6 +155,17 @@ static bool rules_read_https(const struct net_rules *rules, const char *name, ui
     return false;
 }
 
+bool net_layer_reads_https(const struct net_layer *layer)
+{
+    for (size_t i = 0; i < layer->allow.count; i++)
+        if (net_rule_is_inside_tls(&layer->allow.items[i]))
+            return true;
+    for (size_t i = 0; i < layer->deny.count; i++)
+        if (net_rule_is_inside_tls(&layer->deny.items[i]))
+            return true;
+    return false;
+}
+
 bool net_policy_reads_https(const struct net_policy *policy, const char *name, uint16_t port)
 {
     for (size_t i = 0; i < policy->count; i++)

@@ -122,6 +122,9 @@ enum net_mode net_policy_mode(const struct net_policy *policy);
 void net_policy_decide(const struct net_policy *policy, const struct net_request *request,
                        struct net_verdict *ret);
 
+/* Returns whether any rule of a layer is about requests inside TLS. */
+bool net_layer_reads_https(const struct net_layer *layer);
+
 /* Returns whether a rule is about requests inside TLS to this name, which Holt must then end. */
 bool net_policy_reads_https(const struct net_policy *policy, const char *name, uint16_t port);
 

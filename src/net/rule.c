@@ -381,10 +381,15 @@ bool net_rule_denies(const struct net_rule *rule, const struct net_request *requ
            (!rule->path[0] || !request->path || net_glob_denies(rule->path, request->path));
 }
 
+bool net_rule_is_inside_tls(const struct net_rule *rule)
+{
+    return rule->scheme == NET_SCHEME_HTTPS && (rule->method[0] || rule->path[0]);
+}
+
 bool net_rule_reads_https(const struct net_rule *rule, const char *name, uint16_t port)
 {
-    return rule->scheme == NET_SCHEME_HTTPS && (rule->method[0] || rule->path[0]) &&
-           ports_have(rule, port) && net_pattern_matches(rule->name, name);
+    return net_rule_is_inside_tls(rule) && ports_have(rule, port) &&
+           net_pattern_matches(rule->name, name);
 }
 
 bool net_rule_allows_name(const struct net_rule *rule, const char *name)

@@ -48,6 +48,9 @@ int net_rule_parse(const char *text, struct net_rule *ret, struct err *err);
 bool net_rule_allows(const struct net_rule *rule, const struct net_request *request);
 bool net_rule_denies(const struct net_rule *rule, const struct net_request *request);
 
+/* Returns whether the rule is about requests inside TLS. */
+bool net_rule_is_inside_tls(const struct net_rule *rule);
+
 /* Returns whether the rule is about requests inside TLS to this name, which is normalized. */
 bool net_rule_reads_https(const struct net_rule *rule, const char *name, uint16_t port);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The control API: secrets. Values are stored and never returned. Nothing uses them yet, as
- * sandboxes have no egress. */
+/* The control API: secrets. Values are stored sealed and never returned. Nothing uses them yet:
+ * network.rules, which name them, have no effect. */
+#include "host/secret/secret.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +19,7 @@
 #include "e2b/core/object_owner.h"
 #include "e2b/core/object_store.h"
 #include "e2b/core/page.h"
+#include "host/core/host.h"
 #include "host/core/reactor.h"
 #include "http/exchange.h"
 
@@ -63,9 +66,25 @@ static int find(const struct e2b_request *request, json_t **ret, struct err *err
     return *ret ? 0 : refuse_missing(request, err);
 }
 
-/* The value and the metadata of a new version. */
-static int version_take(const json_t *body, json_t *stored, struct err *err)
+/* Replaces the value, which is on disk only as it is sealed. */
+static int value_set(const struct e2b_request *request, json_t *stored, const char *value,
+                     struct err *err)
 {
+    cleanup_free char *context = NULL, *sealed = NULL;
+    int r;
+
+    context = xasprintf("holt e2b secret 1 %s", json_string_value(json_object_get(stored, "id")));
+    r = secrets_seal_text(host_secrets(request->e2b->host), context, value, &sealed, err);
+    if (r < 0)
+        return r;
+    (void)json_object_del(stored, "value"); /* of an earlier version of Holt */
+    return json_object_set_new(stored, "sealed", json_string(sealed));
+}
+
+/* The value and the metadata of a new version. */
+static int version_take(const struct e2b_request *request, json_t *stored, struct err *err)
+{
+    const json_t *body = request->body;
     const char *value = NULL, *key;
     const json_t *metadata = NULL;
     json_t *each;
@@ -82,7 +101,9 @@ static int version_take(const json_t *body, json_t *stored, struct err *err)
         if (!json_is_string(each))
             return err_set(err, ERR_INVALID, "metadata must have texts as values");
     }
-    (void)json_object_set_new(stored, "value", json_string(value));
+    r = value_set(request, stored, value, err);
+    if (r < 0)
+        return r;
     if (metadata)
         (void)json_object_set(stored, "metadata", (json_t *)(uintptr_t)metadata);
     return json_object_set_new(stored, "updatedMs", json_integer((json_int_t)clock_wall_ms()));
@@ -120,8 +141,7 @@ static enum MHD_Result create(struct e2b_request *request)
     stored = json_pack("{s:s, s:i, s:{}, s:I}", "id", id, "version", 1, "metadata", "createdMs",
                        (json_int_t)clock_wall_ms());
     e2b_object_own(stored, &request->exchange->caller);
-    if (name_take(request->body, stored, &err) < 0 ||
-        version_take(request->body, stored, &err) < 0 ||
+    if (name_take(request->body, stored, &err) < 0 || version_take(request, stored, &err) < 0 ||
         e2b_objects_put(objects_of(request), OBJECTS_SECRETS, stored, "name", &err) < 0)
         return e2b_reply_err(request, &err);
     return e2b_reply_json(request, MHD_HTTP_CREATED, secret_json(stored));
@@ -148,8 +168,8 @@ static int update_in(json_t *list, void *context, struct err *err)
     struct update *update = context;
     json_t *stored = pick(update->request, list);
     json_int_t version = json_integer_value(json_object_get(stored, "version")) + 1;
-    int r = stored ? version_take(update->request->body, stored, err)
-                   : refuse_missing(update->request, err);
+    int r =
+        stored ? version_take(update->request, stored, err) : refuse_missing(update->request, err);
 
     if (r == 0)
         r = json_object_set_new(stored, "version", json_integer(version));

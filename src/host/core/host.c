@@ -530,6 +530,11 @@ struct store *host_store(struct host *host)
     return host->store;
 }
 
+struct secrets *host_secrets(struct host *host)
+{
+    return host->secrets;
+}
+
 int host_state_fd(const struct host *host)
 {
     return host->state_fd;

@@ -13,6 +13,7 @@ struct caller;
 struct config;
 struct host;
 struct host_extension;
+struct secrets;
 struct store;
 
 enum health_status { HEALTH_OK, HEALTH_DEGRADED, HEALTH_UNHEALTHY };
@@ -73,6 +74,9 @@ void host_drain(struct host *host);
 bool host_close(struct host *host);
 
 struct store *host_store(struct host *host);
+
+/* Returns the store of secrets, which host_close closes. */
+struct secrets *host_secrets(struct host *host);
 
 /* Returns a descriptor of the state directory, which host_close closes. */
 int host_state_fd(const struct host *host);

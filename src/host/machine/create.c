@@ -12,6 +12,7 @@
 #include "host/owner/owner_internal.h"
 #include "host/sandbox/network.h"
 #include "kernel/cgroup/cgroup.h"
+#include "net/policy.h"
 #include "store/volume/volume.h"
 
 /* The kernel refuses a higher limit of processes (PID_MAX_LIMIT). A registry or a configuration can
@@ -238,6 +239,10 @@ int machine_create(struct host *host, const struct machine_spec *spec, struct ma
                            &(struct network_holder){ spec->caller->owner, throwaway.ops->name,
                                                      throwaway.template },
                            spec->network, &throwaway.network, err);
+    if (r == 0 && spec->network && net_layer_reads_https(spec->network)) {
+        (void)err_set(err, ERR_UNSUPPORTED, "a run cannot have rules on requests inside https");
+        r = err_remedy(err, "use 'holt create' with the rule, then 'holt exec'");
+    }
     if (r == 0)
         r = host_admit(host, &throwaway.charge, 1, err);
     if (r == 0) {

@@ -20,7 +20,6 @@
 #include "host/sandbox/network.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "host/sandbox/secret.h"
-#include "host/secret/grant.h"
 #include "kernel/cgroup/cgroup.h"
 #include "store/store.h"
 #include "store/template/template.h"
@@ -141,10 +140,7 @@ static int info_fill(struct sandbox *sandbox, const struct sandbox_spec *spec, s
     r = network_record(host, &(struct network_holder){ info->owner, info->runtime, info->template },
                        spec->network, &info->network, err);
     if (r == 0)
-        r = secret_grants_make(host, spec->caller, spec->secrets, spec->secret_count,
-                               &info->secrets, err);
-    if (r == 0 && info->secrets)
-        r = sandbox_secrets_check(host, info, err);
+        r = sandbox_secrets_fill(host, spec, info, err);
     if (r < 0)
         return r;
     if (spec->mount_count > 0) {

@@ -8,6 +8,7 @@
 #include "host/core/host_internal.h"
 #include "host/sandbox/info.h"
 #include "host/sandbox/network.h"
+#include "host/sandbox/sandbox.h"
 #include "host/secret/grant.h"
 #include "host/secret/secret.h"
 #include "net/policy.h"
@@ -42,13 +43,28 @@ static int use_check(const struct net_policy *policy, const struct secret_info *
                       first->port);
 }
 
-int sandbox_secrets_check(struct host *host, const struct sandbox_info *info, struct err *err)
+static bool policy_reads_https(const struct net_policy *policy)
+{
+    for (size_t i = 0; i < policy->count; i++)
+        if (net_layer_reads_https(&policy->layers[i]))
+            return true;
+    return false;
+}
+
+int sandbox_secrets_fill(struct host *host, const struct sandbox_spec *spec,
+                         struct sandbox_info *info, struct err *err)
 {
     cleanup_with(net_policy_done) struct net_policy policy = { 0 };
     struct secret_grants grants;
     struct secret_info secret;
-    int r = network_policy(host, info->owner, info->network, &policy, err);
+    int r = secret_grants_make(host, spec->caller, spec->secrets, spec->secret_count,
+                               &info->secrets, err);
 
+    if (r < 0 || (!info->secrets && !info->network))
+        return r;
+    r = network_policy(host, info->owner, info->network, &policy, err);
+    if (r == 0 && !info->secrets && policy_reads_https(&policy))
+        info->secrets = secret_grants_empty();
     secret_grants_read(info->secrets, &grants);
     for (size_t i = 0; r == 0 && i < grants.count; i++) {
         r = secrets_get(host->secrets, grants.items[i].secret, &secret, err);

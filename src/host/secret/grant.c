@@ -155,9 +155,14 @@ int secret_grants_renew(const char *recorded, char **ret, struct err *err)
     secret_grants_read(recorded, &grants);
     for (size_t i = 0; r == 0 && i < grants.count; i++)
         r = placeholder_make(&grants.items[i], err);
-    if (r == 0 && grants.count > 0)
+    if (r == 0)
         *ret = grants_text(&grants);
     return r;
+}
+
+char *secret_grants_empty(void)
+{
+    return grants_text(&(struct secret_grants){ .count = 0 });
 }
 
 /* --- using them ---------------------------------------------------------------------------------
@@ -169,9 +174,9 @@ char **secret_env_make(const char *recorded)
     char **env;
     size_t at = 0;
 
-    secret_grants_read(recorded, &grants);
-    if (grants.count == 0)
+    if (!recorded)
         return NULL;
+    secret_grants_read(recorded, &grants);
     env = xcalloc(grants.count + ARRAY_SIZE(trust_env) + 1, sizeof(*env));
     for (size_t i = 0; i < ARRAY_SIZE(trust_env); i++)
         env[at++] = xstrdup(trust_env[i]);

@@ -1,7 +1,9 @@
 /* What a sandbox has of secrets: for each a placeholder, in a variable. Grants are made with the
  * sandbox, are recorded with it as JSON,
  * {"grants":[{"secret":ID,"name":NAME,"env":VARIABLE,"placeholder":TEXT}]}, and end with it. A fork
- * has the same secrets with placeholders of its own. They are worth nothing outside of Holt. */
+ * has the same secrets with placeholders of its own. They are worth nothing outside of Holt. A
+ * sandbox that has none but trusts the authority of the host, for rules on requests inside TLS, has
+ * an empty list. */
 #pragma once
 
 #include <jansson.h>
@@ -37,6 +39,9 @@ void secret_grants_read(const char *recorded, struct secret_grants *ret);
  * variable. */
 int secret_grants_make(struct host *host, const struct caller *caller, const char *const *names,
                        size_t count, char **ret, struct err *err);
+
+/* Returns what to record for a sandbox that only trusts the authority. */
+char *secret_grants_empty(void);
 
 /* Does the same for a fork, with new placeholders. */
 int secret_grants_renew(const char *recorded, char **ret, struct err *err);

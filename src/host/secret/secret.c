@@ -311,6 +311,27 @@ int secrets_put(struct secrets *secrets, const struct secret_change *change,
     return r == 0 ? info_from_row(row, ret, err) : r;
 }
 
+int secrets_seal_text(struct secrets *secrets, const char *context, const char *text, char **ret,
+                      struct err *err)
+{
+    cleanup_free struct secret_row *rows = NULL;
+    cleanup_free char *sealed = xcalloc(1, SEAL_TEXT_SIZE(strlen(text)));
+    size_t count = 0;
+    lock_scope(&secrets->lock);
+    int r = registry_list_secrets(secrets->registry, &rows, &count, err);
+
+    if (r == 0)
+        r = key_ensure(secrets, count, err);
+    if (r < 0)
+        return r;
+    r = seal_close(&secrets->key, &(struct seal_context){ context, strlen(context) }, text,
+                   strlen(text), sealed);
+    if (r < 0)
+        return err_sys(err, r, "seal a secret");
+    *ret = TAKE_PTR(sealed);
+    return 0;
+}
+
 int secrets_remove(struct secrets *secrets, const char *id, struct err *err)
 {
     lock_scope(&secrets->lock);

@@ -84,5 +84,10 @@ int secrets_get_value(struct secrets *secrets, const char *id, struct secret_val
 int secrets_list(struct secrets *secrets, const char *owner, struct secret_info **ret,
                  size_t *ret_count, struct err *err);
 
+/* Seals a text that a front end keeps; `context` names it. The caller frees the result, which has
+ * no reader yet. */
+int secrets_seal_text(struct secrets *secrets, const char *context, const char *text, char **ret,
+                      struct err *err);
+
 /* Removes a secret by its id; no error when there is none. */
 int secrets_remove(struct secrets *secrets, const char *id, struct err *err);
