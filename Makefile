@@ -57,7 +57,7 @@ PROTOS := $(sort $(shell find proto -name '*.proto'))
 TABLES := $(OBJ)/generated/wire/holt_v1.o
 ENVD_TABLES := $(OBJ)/generated/e2b/envd_messages.o
 STAMPS := $(GENERATED)/wire/holt_v1.stamp $(GENERATED)/e2b/envd_messages.stamp
-HOST_MODULES := base kernel wire net store runtime host toolbox builder auth http console api $(filter-out $(LEFT_OUT),e2b mcp)
+HOST_MODULES := base kernel wire net ssh store runtime host toolbox builder auth http console api $(filter-out $(LEFT_OUT),e2b mcp)
 CLIENT_MODULES := base wire client
 
 # holt-init has no glibc: a trapped CPUID costs 7 us on such machines and glibc's start makes 68.
@@ -197,7 +197,7 @@ $(OUT)/holtd: $(call modules,$(HOST_MODULES) daemon)
 $(OUT)/holt: $(call modules,$(CLIENT_MODULES) cli)
 	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS_cli)
 
-$(OUT)/holt-net: $(call modules,base egress net) $(addprefix $(OBJ)/kernel/,caps.o fds.o route.o)
+$(OUT)/holt-net: $(call modules,base egress net ssh) $(addprefix $(OBJ)/kernel/,caps.o fds.o route.o)
 	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -lnghttp2 -lssl -lcrypto -lz -lm -lpthread
 
 $(OUT)/holt-image: $(call modules,base image) $(OBJ)/net/address.o $(addprefix $(OBJ)/kernel/,caps.o fds.o)

@@ -18,12 +18,14 @@ struct holt_secret {
     const char *owner; /* names are unique for each owner */
     size_t host_count;
     const char *const *hosts;  /* "HOST:PORT" */
-    const char *place;         /* "header", "query", "json" or "basic" */
+    const char *place;         /* "header", "query", "json", "basic" or "ssh" */
     const char *field;         /* of the header, parameter or JSON pointer; "" for basic */
     const char *template_text; /* of a header; "{}" stands for the value */
     const char *env;           /* the variable that holds the placeholder in a sandbox */
     int64_t created_ms;        /* since 1970 */
     int64_t changed_ms;
+    size_t host_key_count;
+    const char *const *host_keys; /* of the servers that a key of SSH is for */
 };
 
 struct holt_secret_list {
@@ -34,12 +36,15 @@ struct holt_secret_list {
 struct holt_secret_options {
     size_t size;
     const char *value;        /* 1 to 8192 bytes without control bytes */
-    const char *const *hosts; /* "HOST[:PORT]", with a NULL at the end; at least one */
+    const char *const *hosts; /* "HOST[:PORT]", with a NULL at the end */
     const char *header;       /* "NAME: TEMPLATE"; NULL: "Authorization: Bearer {}" */
     const char *query;        /* or a query parameter */
     const char *json;         /* or a JSON pointer into the body */
     bool is_basic;            /* or the password of basic authentication */
     const char *env;          /* NULL: the name in capitals */
+    /* Or the public keys of servers, with a NULL at the end: the value is then a private key of
+     * SSH, which signs logins to these servers; it has no hosts. */
+    const char *const *host_keys;
 };
 
 /* Makes a secret, or replaces the one of this name. ret may be NULL. */

@@ -13,7 +13,10 @@ static void secret_message(const struct call *call, const struct secret_info *in
 {
     const struct secret_use *use = &info->use;
     const char **hosts = arena_take(call->arena, use->host_count, sizeof(*hosts));
+    const char **host_keys = arena_take(call->arena, use->host_key_count, sizeof(*host_keys));
 
+    for (size_t i = 0; i < use->host_key_count; i++)
+        host_keys[i] = use->host_keys[i];
     for (size_t i = 0; i < use->host_count; i++) {
         char *text = arena_take(call->arena, NET_NAME_SIZE + sizeof(":65535"), 1);
 
@@ -31,6 +34,8 @@ static void secret_message(const struct call *call, const struct secret_info *in
         .field = use->field,
         .template = use->place == SECRET_IN_HEADER ? use->template : "",
         .env = use->env,
+        .host_keys = host_keys,
+        .host_keys_count = use->host_key_count,
         .created_at_ms = info->created_ms,
         .changed_at_ms = info->changed_ms,
     };
@@ -48,6 +53,8 @@ int secret_service_set(const struct call *call, const struct msg_secret_set_requ
         .query = request->query,
         .json = request->json,
         .is_basic = request->basic,
+        .host_keys = request->host_keys,
+        .host_key_count = request->host_keys_count,
         .env = request->env,
     };
     struct msg_secret secret;

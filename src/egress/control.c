@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "egress/agent.h"
 #include "egress/egress_internal.h"
 #include "egress/tls/authority.h"
 #include "kernel/fds.h"
@@ -345,6 +346,17 @@ static int add_handle(struct egress *egress, const json_t *message, int *fds, si
     return 0;
 }
 
+static int agent_handle(struct egress *egress, const json_t *message, int *fds, size_t fd_count)
+{
+    uint64_t number = (uint64_t)json_integer_value(json_object_get(message, "machine"));
+    struct guest *guest = egress_guest_find(egress, number);
+
+    if (!guest)
+        return 0;
+    return agent_set(guest, json_object_get(message, "keys"),
+                     fd_count == 1 ? TAKE_FD(fds[0]) : -EBADF);
+}
+
 static int guest_handle(struct egress *egress, const char *what, const json_t *message)
 {
     uint64_t number = (uint64_t)json_integer_value(json_object_get(message, "machine"));
@@ -394,6 +406,8 @@ static int message_handle(struct egress *egress, const char *text, size_t len, i
         return hello_handle(egress, message);
     if (strcmp(what, "add") == 0)
         return add_handle(egress, message, fds, fd_count);
+    if (strcmp(what, "agent") == 0)
+        return agent_handle(egress, message, fds, fd_count);
     return guest_handle(egress, what, message);
 }
 

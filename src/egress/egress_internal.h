@@ -40,6 +40,7 @@ struct watch {
     void (*ready)(struct watch *watch, uint32_t events);
 };
 
+struct agent;
 struct egress;
 struct guest;
 struct connection;
@@ -175,6 +176,7 @@ struct guest {
     unsigned query_count;
     uint64_t bytes_out;
     bool is_active; /* it sent or received something since the last report */
+    struct agent *agent; /* egress/agent.h; NULL: none */
     struct grant *grants[GRANT_CHAINS];
     unsigned grant_count;
 };

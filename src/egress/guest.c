@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
+#include "egress/agent.h"
 #include "egress/egress_internal.h"
 #include "egress/tls/trust.h"
 
@@ -227,6 +228,7 @@ void egress_guest_remove(struct guest *guest)
     resolver_forget_guest(guest);
     watch_close(egress, &guest->listener);
     watch_close(egress, &guest->resolver);
+    agent_close(guest);
     grants_free(guest);
     (void)upstream_set(egress, &guest->upstream, NULL);
     net_policy_done(&guest->policy);
@@ -248,6 +250,7 @@ void guests_free_dead(struct egress *egress)
         broker_secrets_unref(guest->secrets);
         free(guest->ca_bundle);
         trust_free(guest->trust);
+        free(guest->agent);
         free(guest->id);
         free(guest);
     }
@@ -263,6 +266,8 @@ static void guest_tick(struct guest *guest, bool is_second)
         grants_expire(guest, false);
         resolver_resume(guest);
     }
+    if (is_second || agent_is_waiting(guest))
+        agent_tick(guest);
     if (guest->is_waiting && guest->tokens > 0) {
         guest->is_waiting = false;
         watch_set(guest->egress, &guest->listener, EPOLLIN);

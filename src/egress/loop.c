@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/xalloc.h"
+#include "egress/agent.h"
 #include "egress/egress_internal.h"
 
 enum {
@@ -107,7 +108,7 @@ static bool has_short_waits(const struct egress *egress)
     if (egress->query_count > 0 || egress->peeking > 0 || egress->lookups > 0)
         return true;
     for (const struct guest *guest = egress->guests; guest; guest = guest->next)
-        if (guest->is_waiting)
+        if (guest->is_waiting || agent_is_waiting(guest))
             return true;
     return false;
 }

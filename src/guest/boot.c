@@ -236,7 +236,9 @@ int boot(const struct message_boot *message, struct boot_result *ret, struct err
 {
     struct boot_state b = {
         .message = message,
-        .result = { .identity = { .files_fd = -EBADF, .etc_fd = -EBADF, .trust = { -EBADF } },
+        .result = { .identity = { .files_fd = -EBADF,
+                                  .etc_fd = -EBADF,
+                                  .trust = { -EBADF, -EBADF } },
                     .null_fd = -EBADF,
                     .devpts_fd = -EBADF },
     };

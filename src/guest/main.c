@@ -110,6 +110,15 @@ static bool handle_listen(struct guest *guest, int fd)
     return true;
 }
 
+static bool handle_agent(struct guest *guest, int fd)
+{
+    int copy_fd = fcntl(fd, F_DUPFD_CLOEXEC, CONTROL_FD);
+
+    if (copy_fd >= 0)
+        trust_set_agent(&guest->base.identity.trust, copy_fd);
+    return true;
+}
+
 static bool handle_hello(struct guest *guest, const struct frame *frame)
 {
     uint64_t version, none;
@@ -152,6 +161,8 @@ static bool handle_frame(struct guest *guest, const struct frame *frame, const i
         return handle_root(guest, frame, fds);
     if (frame->type == FRAME_LISTEN)
         return frame->fds == 1 && handle_listen(guest, fds[0]);
+    if (frame->type == FRAME_AGENT)
+        return frame->fds == 1 && handle_agent(guest, fds[0]);
     if (frame->type == FRAME_HELLO)
         return handle_hello(guest, frame);
     if (frame->type == FRAME_RESIZE && frame->process == 0)

@@ -12,7 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -26,7 +28,7 @@
 #define WRITABLE (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
 #define READ_ONLY (MOUNT_ATTR_RDONLY | WRITABLE)
 
-enum { FILE_MAX = 4 << 20, ENTRIES_MAX = 4096, LEVELS_MAX = 3 };
+enum { FILE_MAX = 4 << 20, ENTRIES_MAX = 4096, LEVELS_MAX = 3, AGENT_BACKLOG = 64 };
 
 /* Where distributions have their certificates: Debian, Alpine and Arch; Fedora; openSUSE. */
 static const struct trust_place {
@@ -216,6 +218,33 @@ static int files_make(struct trust *trust, int old_root_fd)
     return r;
 }
 
+/* --- the ssh-agent ------------------------------------------------------------------------------
+ */
+
+/* A path would be looked up in the root of the sandbox, so the socket is bound in the working
+ * directory. Without a listener programs see that there is no agent. */
+static void agent_bind(int files_fd, int fd)
+{
+    const struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = SSH_AGENT_SOCKET };
+
+    (void)unlinkat(files_fd, SSH_AGENT_SOCKET, 0);
+    if (fchdir(files_fd) == 0 &&
+        bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
+        fchmodat(files_fd, SSH_AGENT_SOCKET, 0666, 0) == 0)
+        (void)listen(fd, AGENT_BACKLOG);
+    (void)chdir("/");
+}
+
+void trust_set_agent(struct trust *trust, int fd)
+{
+    (void)fd_close(trust->agent_fd);
+    trust->agent_fd = fd;
+    if (trust->files_fd < 0)
+        return;
+    agent_bind(trust->files_fd, fd);
+    trust->agent_fd = fd_close(fd);
+}
+
 int trust_cover(struct trust *trust, int root_fd, int old_root_fd,
                 const struct message_root *message, struct err *err)
 {
@@ -235,5 +264,9 @@ int trust_cover(struct trust *trust, int root_fd, int old_root_fd,
         r = file_put(trust->files_fd, "ca-bundle.pem", &bundle, message->ca);
     if (r == 0 && place && dir_cover(dir_fd, place, &bundle, message) < 0)
         r = bundle_cover(trust, dir_fd, place->bundle);
-    return r < 0 ? err_sys(err, r, "lay the host's certificate over those of the sandbox") : 0;
+    if (r < 0)
+        return err_sys(err, r, "lay the host's certificate over those of the sandbox");
+    if (trust->agent_fd >= 0)
+        trust_set_agent(trust, TAKE_FD(trust->agent_fd));
+    return 0;
 }

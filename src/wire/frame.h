@@ -93,6 +93,10 @@ enum frame_type {
     FRAME_CONN_ACK,  /* u64 offset: the bytes below it have been delivered */
     FRAME_CONN_END,  /* u32 errno: why it ended; 0: no data was lost */
 
+    /* daemon to guest; at the end, because guests of earlier versions know the others by number */
+    FRAME_AGENT, /* empty, with a unix socket: the guest binds it as SSH_AGENT_SOCKET and listens.
+                    Sent only to guests of sandboxes with a key of SSH */
+
     FRAME_TYPES
 };
 

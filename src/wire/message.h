@@ -30,6 +30,10 @@ struct message_boot {
 
 /* A root to enter: mounts[0] is "/", the others are attached below it in order. The last
  * volume_count of them are volumes, whose paths clients chose. */
+/* Where programs of a sandbox find its ssh-agent. */
+#define SSH_AGENT_DIRECTORY "/dev/holt"
+#define SSH_AGENT_SOCKET "ssh-agent.sock"
+
 struct message_root {
     const char *hostname;
     bool allows_setuid; /* programs may become the sandbox's root by their set-user-ID bit */

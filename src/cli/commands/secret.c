@@ -20,12 +20,14 @@
 #include "cli/core/result.h"
 #include "holt.h"
 
-enum { VALUE_SIZE = 8192 + 4, HOSTS_MAX = 16 };
+enum { VALUE_SIZE = 8192 + 4, HOSTS_MAX = 16, HOST_KEYS_MAX = 8 };
 
 struct secret_options {
     struct output_options output;
     const char *hosts[HOSTS_MAX + 1];
     size_t host_count;
+    const char *host_keys[HOST_KEYS_MAX + 1];
+    size_t host_key_count;
     const char *header, *query, *json, *env, *file;
     bool is_basic;
 };
@@ -37,6 +39,16 @@ static int set_host(void *into, const char *value, struct err *err)
     if (options->host_count == HOSTS_MAX)
         return err_set(err, ERR_INVALID, "a secret has at most %d hosts", HOSTS_MAX);
     options->hosts[options->host_count++] = value;
+    return 0;
+}
+
+static int set_host_key(void *into, const char *value, struct err *err)
+{
+    struct secret_options *options = into;
+
+    if (options->host_key_count == HOST_KEYS_MAX)
+        return err_set(err, ERR_INVALID, "a key has at most %d host keys", HOST_KEYS_MAX);
+    options->host_keys[options->host_key_count++] = value;
     return 0;
 }
 
@@ -65,6 +77,9 @@ static const struct option_row set_rows[] = {
       OPTION_TEXT(struct secret_options, json) },
     { "basic", 0, NULL, "its place is the password of basic authentication, as git sends it",
       OPTION_FLAG(struct secret_options, is_basic) },
+    { "host-key", 0, "KEY",
+      "it is a key of SSH for the server with this public key; may be repeated",
+      OPTION_CALL(set_host_key) },
     { "env", 0, "VAR", "the variable in the sandbox; by default the name in capitals",
       OPTION_TEXT(struct secret_options, env) },
     OPTION_VALUE_FILE,
@@ -121,7 +136,8 @@ static int secret_print(const struct output_options *options, const struct holt_
 {
     if (options->wants_json || options->is_quiet)
         return output_id(options, secret, "secret", secret->name);
-    (void)printf("%s secret %s, for %s\n", done, secret->name, secret->hosts[0]);
+    (void)printf("%s secret %s, for %s\n", done, secret->name,
+                 secret->host_count > 0 ? secret->hosts[0] : secret->host_keys[0]);
     return command_printed();
 }
 
@@ -140,13 +156,15 @@ static int secret_set_run(int argc, char **argv)
         return status;
     if (!command_has_operands(&command_secret_set, &operands, argc - next))
         return STATUS_HOLT;
-    if (options.host_count == 0)
-        return command_misused(&command_secret_set, "needs --host HOST[:PORT]");
+    if (options.host_count == 0 && options.host_key_count == 0)
+        return command_misused(&command_secret_set,
+                               "needs --host HOST[:PORT], or --host-key KEY for a key of SSH");
     value = value_read(options.file);
     if (!value || connection_open(&connection) < 0)
         return STATUS_HOLT;
     request.value = value;
     request.hosts = options.hosts;
+    request.host_keys = options.host_keys;
     request.header = options.header;
     request.query = options.query;
     request.json = options.json;
@@ -197,15 +215,17 @@ static void row_add(struct table *cells, const void *options, const void *result
 
     (void)options;
     table_add(cells, "%s", secret->name);
-    table_add(cells, "%s", secret->env);
+    table_add(cells, "%s", *secret->env ? secret->env : "-");
     if (strcmp(secret->place, "header") == 0)
         table_add(cells, "%s: %s", secret->field, secret->template_text);
     else
         table_add(cells, "%s %s", secret->place, secret->field);
     if (secret->host_count > 1)
         table_add(cells, "%s and %zu more", secret->hosts[0], secret->host_count - 1);
+    else if (secret->host_key_count > 1)
+        table_add(cells, "%zu servers", secret->host_key_count);
     else
-        table_add(cells, "%s", secret->host_count ? secret->hosts[0] : "-");
+        table_add(cells, "%s", secret->host_count ? secret->hosts[0] : secret->host_keys[0]);
 }
 
 static const struct option_row list_rows[] = { OPTION_OUTPUT, OPTION_JSON, OPTION_QUIET_NAMES,

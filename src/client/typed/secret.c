@@ -18,6 +18,8 @@ static void secret_fill(void *result, struct holt_secret *secret, const struct m
     secret->env = message->env;
     secret->created_ms = (int64_t)message->created_at_ms;
     secret->changed_ms = (int64_t)message->changed_at_ms;
+    secret->host_key_count = message->host_keys_count;
+    secret->host_keys = message->host_keys;
 }
 
 static int set_fill(void *result, const void *message, struct holt_error *error)
@@ -49,6 +51,8 @@ int holt_secret_set(struct holt *holt, const char *name, const struct holt_secre
         .json = given.json,
         .basic = given.is_basic,
         .env = given.env,
+        .host_keys = given.host_keys,
+        .host_keys_count = request_count(given.host_keys),
     };
     return client_call_for(holt, &call, sizeof(**ret), set_fill, ret, error);
 }

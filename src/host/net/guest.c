@@ -101,7 +101,11 @@ int net_guest_attach(struct net *net, struct net_guest *guest, struct err *err)
                                         "bytesOut", (json_int_t)guest->bytes_out)),
         fds, CONTROL_FDS);
     guest->is_attached = r == 0;
-    return r < 0 ? err_sys(err, r, "send to holt-net") : 0;
+    if (r < 0)
+        return err_sys(err, r, "send to holt-net");
+    if (guest->grants)
+        net_agent_attach(net, guest);
+    return 0;
 }
 
 void net_guest_detach(struct net *net, struct net_guest *guest, bool has_namespace)

@@ -118,6 +118,7 @@ static void secrets_run(struct net *net, struct net_job *job)
         job_finish(net, job, 0);
         return;
     }
+    net_agent_renew(net, guest); /* before the message whose answer the caller waits for */
     message = json_pack("{s:s, s:I}", "do", "secrets", "machine", (json_int_t)guest->number);
     if (net_helper_send(net, net_guest_add_secrets(net, guest, message), NULL, 0) == 0)
         job_await(net, job, guest->number);

@@ -124,6 +124,12 @@ int net_guest_attach(struct net *net, struct net_guest *guest, struct err *err);
 /* Adds the secrets of a guest to a message, if it has any. Returns the message. */
 json_t *net_guest_add_secrets(struct net *net, const struct net_guest *guest, json_t *message);
 
+/* Gives a guest its ssh-agent, if it has keys. A failure is logged: the rest of the network works. */
+void net_agent_attach(struct net *net, const struct net_guest *guest);
+
+/* Gives its agent the present keys. */
+void net_agent_renew(struct net *net, const struct net_guest *guest);
+
 /* Ends the network of a machine, whose namespace is cleared if it is still there. */
 void net_guest_detach(struct net *net, struct net_guest *guest, bool has_namespace);
 void net_guest_free(struct net_guest *guest);

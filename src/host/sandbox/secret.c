@@ -34,6 +34,12 @@ static int use_check(const struct net_policy *policy, const struct secret_info *
 {
     const struct secret_host *first = &info->use.hosts[0];
 
+    if (info->use.place == SECRET_IN_AGENT) {
+        if (net_policy_mode(policy) != NET_NONE)
+            return 0;
+        (void)err_set(err, ERR_INVALID, "key '%s' needs a network", info->name);
+        return err_remedy(err, "a key does not widen it: add --allow ssh://HOST");
+    }
     for (size_t i = 0; i < info->use.host_count; i++)
         if (host_is_reached(policy, &info->use.hosts[i]))
             return 0;

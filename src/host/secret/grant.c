@@ -16,6 +16,7 @@
 #include "host/core/host_internal.h"
 #include "host/net/net.h"
 #include "host/secret/owned_secret.h"
+#include "wire/message.h"
 
 #define PLACEHOLDER_PREFIX "holt-secret-"
 
@@ -111,7 +112,7 @@ static int grants_add(struct host *host, const struct caller *caller, const char
         r = err_set(err, ERR_DENIED, "secret '%s' belongs to '%s', and the sandbox to '%s'",
                     info.name, info.owner, caller->owner);
     for (size_t i = 0; r == 0 && i < grants->count; i++) {
-        if (strcmp(grants->items[i].env, info.use.env) != 0)
+        if (!*info.use.env || strcmp(grants->items[i].env, info.use.env) != 0)
             continue;
         (void)err_set(err, ERR_INVALID, "secrets '%s' and '%s' are both in variable %s",
                       grants->items[i].name, info.name, info.use.env);
@@ -168,6 +169,19 @@ char *secret_grants_empty(void)
 /* --- using them ---------------------------------------------------------------------------------
  */
 
+static bool grant_is_key(const struct secret_grant *grant)
+{
+    return !*grant->env;
+}
+
+static bool grants_have_key(const struct secret_grants *grants)
+{
+    for (size_t i = 0; i < grants->count; i++)
+        if (grant_is_key(&grants->items[i]))
+            return true;
+    return false;
+}
+
 char **secret_env_make(const char *recorded)
 {
     struct secret_grants grants;
@@ -177,11 +191,14 @@ char **secret_env_make(const char *recorded)
     if (!recorded)
         return NULL;
     secret_grants_read(recorded, &grants);
-    env = xcalloc(grants.count + ARRAY_SIZE(trust_env) + 1, sizeof(*env));
+    env = xcalloc(grants.count + ARRAY_SIZE(trust_env) + 2, sizeof(*env));
     for (size_t i = 0; i < ARRAY_SIZE(trust_env); i++)
         env[at++] = xstrdup(trust_env[i]);
     for (size_t i = 0; i < grants.count; i++)
-        env[at++] = xasprintf("%s=%s", grants.items[i].env, grants.items[i].placeholder);
+        if (!grant_is_key(&grants.items[i]))
+            env[at++] = xasprintf("%s=%s", grants.items[i].env, grants.items[i].placeholder);
+    if (grants_have_key(&grants))
+        env[at++] = xstrdup("SSH_AUTH_SOCK=" SSH_AGENT_DIRECTORY "/" SSH_AGENT_SOCKET);
     return env;
 }
 
@@ -192,19 +209,29 @@ void secret_env_free(char **env)
     free(env);
 }
 
+/* Returns whether the secret of a grant is still there, with its value. */
+static bool grant_open(struct host *host, const struct secret_grant *grant,
+                       struct secret_info *ret_info, struct secret_value *ret_value)
+{
+    struct err err = { 0 };
+
+    if (secrets_get(host->secrets, grant->secret, ret_info, &err) < 0)
+        return false;
+    if (secrets_get_value(host->secrets, grant->secret, ret_value, &err) == 0)
+        return true;
+    log_warn("%s", err.msg);
+    return false;
+}
+
 static json_t *grant_for_net(struct host *host, const char *owner, const struct secret_grant *grant)
 {
     cleanup_with(secret_value_done) struct secret_value value = { .len = 0 };
     struct secret_info info;
-    struct err err = { 0 };
     json_t *json;
 
-    if (secrets_get(host->secrets, grant->secret, &info, &err) < 0)
-        return NULL; /* it was removed */
-    if (secrets_get_value(host->secrets, grant->secret, &value, &err) < 0) {
-        log_warn("%s", err.msg);
+    /* A secret may have become a key since. */
+    if (!grant_open(host, grant, &info, &value) || info.use.place == SECRET_IN_AGENT)
         return NULL;
-    }
     json = secret_use_to_json(&info.use);
     (void)json_object_del(json, "env");
     if (info.use.place != SECRET_IN_HEADER)
@@ -218,6 +245,37 @@ static json_t *grant_for_net(struct host *host, const char *owner, const struct 
     return json;
 }
 
+static json_t *grant_key(struct host *host, const struct secret_grant *grant)
+{
+    cleanup_with(secret_value_done) struct secret_value value = { .len = 0 };
+    cleanup_json json_t *use = NULL;
+    struct secret_info info;
+
+    if (!grant_open(host, grant, &info, &value) || info.use.place != SECRET_IN_AGENT)
+        return NULL;
+    use = secret_use_to_json(&info.use);
+    return json_pack("{s:s, s:s, s:O}", "name", info.name, "key", value.bytes, "hostKeys",
+                     json_object_get(use, "hostKeys"));
+}
+
+json_t *secret_grants_keys(struct host *host, const char *recorded)
+{
+    struct secret_grants grants;
+    json_t *list;
+
+    secret_grants_read(recorded, &grants);
+    if (!grants_have_key(&grants))
+        return NULL;
+    list = json_array();
+    for (size_t i = 0; i < grants.count; i++) {
+        json_t *key = grant_is_key(&grants.items[i]) ? grant_key(host, &grants.items[i]) : NULL;
+
+        if (key)
+            (void)json_array_append_new(list, key);
+    }
+    return list;
+}
+
 json_t *secret_grants_for_net(struct host *host, const char *owner, const char *recorded)
 {
     struct secret_grants grants;
@@ -225,7 +283,8 @@ json_t *secret_grants_for_net(struct host *host, const char *owner, const char *
 
     secret_grants_read(recorded, &grants);
     for (size_t i = 0; i < grants.count; i++) {
-        json_t *json = grant_for_net(host, owner, &grants.items[i]);
+        json_t *json =
+            grant_is_key(&grants.items[i]) ? NULL : grant_for_net(host, owner, &grants.items[i]);
 
         if (json)
             (void)json_array_append_new(list, json);

@@ -1,9 +1,9 @@
 /* What a sandbox has of secrets: for each a placeholder, in a variable. Grants are made with the
  * sandbox, are recorded with it as JSON,
- * {"grants":[{"secret":ID,"name":NAME,"env":VARIABLE,"placeholder":TEXT}]}, and end with it. A fork
- * has the same secrets with placeholders of its own. They are worth nothing outside of Holt. A
- * sandbox that has none but trusts the authority of the host, for rules on requests inside TLS, has
- * an empty list. */
+ * {"grants":[{"secret":ID,"name":NAME,"env":VARIABLE,"placeholder":TEXT}]}, and end with it. A key
+ * of SSH has no variable (""), and its placeholder stands nowhere. A fork has the same secrets with
+ * placeholders of its own. They are worth nothing outside of Holt. A sandbox that has none but trusts
+ * the authority of the host, for rules on requests inside TLS, has an empty list. */
 #pragma once
 
 #include <jansson.h>
@@ -54,6 +54,10 @@ void secret_env_free(char **env);
 /* Returns the secrets as holt-net gets them, with values (see egress/control.h). One that was
  * removed or cannot be opened is left out: its placeholder is worth nothing. */
 json_t *secret_grants_for_net(struct host *host, const char *owner, const char *recorded);
+
+/* Returns the keys of SSH among them as the agent in holt-net gets them; NULL: the sandbox was not
+ * given any. */
+json_t *secret_grants_keys(struct host *host, const char *recorded);
 
 /* Gives running sandboxes the present values of their secrets. */
 void secret_grants_apply(struct host *host);

@@ -19,9 +19,12 @@
 #include "base/text/parse.h"
 #include "base/xalloc.h"
 #include "host/secret/authority.h"
+#include "ssh/key.h"
 
 #define KEY_FILE "secret.key"
-#define KIND_HTTP "http" /* the only kind so far; also bound to the value */
+/* Kinds, which are bound to the value as well. */
+#define KIND_HTTP "http"
+#define KIND_SSH "ssh"
 
 enum { ID_BYTES = 10, CONTEXT_MAX = 16 * 1024 };
 
@@ -91,13 +94,25 @@ int secret_check_name(const char *name, struct err *err)
     return 0;
 }
 
-int secret_check_value(const char *value, size_t len, struct err *err)
+static int ssh_key_check(const char *value, size_t len, struct err *err)
+{
+    struct ssh_key key;
+    int r = ssh_key_read(&key, value, len, err);
+
+    if (r == 0)
+        ssh_key_done(&key);
+    return r;
+}
+
+int secret_check_value(const struct secret_use *use, const char *value, size_t len, struct err *err)
 {
     if (len == 0)
         return err_set(err, ERR_INVALID, "the value of the secret is empty");
     if (len > SECRET_VALUE_MAX)
         return err_set(err, ERR_INVALID, "the value of the secret is longer than %d bytes",
                        SECRET_VALUE_MAX);
+    if (use->place == SECRET_IN_AGENT)
+        return ssh_key_check(value, len, err);
     for (size_t i = 0; i < len; i++)
         if ((unsigned char)value[i] < ' ' || value[i] == 0x7f)
             return err_set(err, ERR_INVALID,
@@ -245,7 +260,6 @@ static int row_init(struct secret_row *row, const struct secret_change *change, 
     (void)snprintf(row->id, sizeof(row->id), "sec%s", digits);
     (void)snprintf(row->owner, sizeof(row->owner), "%s", change->owner);
     (void)snprintf(row->name, sizeof(row->name), "%s", change->name);
-    (void)snprintf(row->kind, sizeof(row->kind), KIND_HTTP);
     row->created_ms = clock_wall_ms();
     return 0;
 }
@@ -283,6 +297,8 @@ static int use_write(const struct secret_use *use, struct secret_row *row, struc
     if (!text || strlen(text) >= sizeof(row->use))
         return err_set(err, ERR_INVALID, "the hosts of secret '%s' are too long", row->name);
     (void)snprintf(row->use, sizeof(row->use), "%s", text);
+    (void)snprintf(row->kind, sizeof(row->kind), "%s",
+                   use->place == SECRET_IN_AGENT ? KIND_SSH : KIND_HTTP);
     return 0;
 }
 
@@ -290,25 +306,30 @@ int secrets_put(struct secrets *secrets, const struct secret_change *change,
                 struct secret_info *ret, struct err *err)
 {
     cleanup_free struct secret_row *row = xcalloc(1, sizeof(*row));
+    struct secret_info info;
     int r = secret_check_name(change->name, err);
 
-    if (r == 0)
-        r = secret_check_value(change->value, change->len, err);
     if (r < 0)
         return r;
     lock_scope(&secrets->lock);
     r = row_prepare(secrets, change, row, err);
     if (r == 0 && change->use)
         r = use_write(change->use, row, err);
+    row->changed_ms = clock_wall_ms();
+    if (r == 0)
+        r = info_from_row(row, &info, err);
+    if (r == 0)
+        r = secret_check_value(&info.use, change->value, change->len, err);
     if (r < 0)
         return r;
-    row->changed_ms = clock_wall_ms();
     r = value_seal(secrets, change, row, err);
     fault_point("secret.sealed");
     if (r == 0)
         r = registry_put_secret(secrets->registry, row, err);
     fault_point("secret.recorded");
-    return r == 0 ? info_from_row(row, ret, err) : r;
+    if (r == 0)
+        *ret = info;
+    return r;
 }
 
 int secrets_seal_text(struct secrets *secrets, const char *context, const char *text, char **ret,

@@ -51,9 +51,11 @@ void secrets_close(struct secrets *secrets);
  * '.', '_' and '-', a letter or digit first, not beginning with "holt". */
 int secret_check_name(const char *name, struct err *err);
 
-/* Fails with ERR_INVALID for a value that is empty, too long, or has bytes that a header cannot
- * hold: NUL, control bytes, and blanks at either end. */
-int secret_check_value(const char *value, size_t len, struct err *err);
+/* Fails with ERR_INVALID for a value that is empty, too long, or no key of SSH if it is to be used
+ * as one; other values must not have bytes that a header cannot hold: NUL, control bytes, and
+ * blanks at either end. */
+int secret_check_value(const struct secret_use *use, const char *value, size_t len,
+                       struct err *err);
 
 struct secret_change {
     const char *owner;

@@ -10,19 +10,23 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/text/parse.h"
+#include "ssh/public.h"
 
 enum { HTTPS_PORT = 443, PORT_MAX = 65535 };
 
 static const char *const place_names[SECRET_PLACES] = {
-    [SECRET_IN_HEADER] = "header",
-    [SECRET_IN_QUERY] = "query",
-    [SECRET_IN_JSON] = "json",
-    [SECRET_IN_BASIC] = "basic",
+    [SECRET_IN_HEADER] = "header", [SECRET_IN_QUERY] = "query", [SECRET_IN_JSON] = "json",
+    [SECRET_IN_BASIC] = "basic",   [SECRET_IN_AGENT] = "ssh",
 };
 
 const char *secret_place_name(enum secret_place place)
 {
     return place_names[place];
+}
+
+static bool is_said(const char *text)
+{
+    return text && *text;
 }
 
 /* --- hosts ------------------------------------------------------------------------------------ */
@@ -156,9 +160,9 @@ static int pointer_parse(const char *text, struct secret_use *use, struct err *e
 static int place_parse(const struct secret_request *request, struct secret_use *use,
                        struct err *err)
 {
-    bool has_header = request->header && *request->header;
-    bool has_query = request->query && *request->query;
-    bool has_json = request->json && *request->json;
+    bool has_header = is_said(request->header);
+    bool has_query = is_said(request->query);
+    bool has_json = is_said(request->json);
 
     if (has_header + has_query + has_json + request->is_basic > 1)
         return err_set(err, ERR_INVALID,
@@ -179,6 +183,42 @@ static int place_parse(const struct secret_request *request, struct secret_use *
     }
     use->place = SECRET_IN_HEADER;
     return header_parse(has_header ? request->header : "Authorization: Bearer {}", use, err);
+}
+
+/* --- keys of SSH ------------------------------------------------------------------------------ */
+
+static int host_key_parse(const char *line, char ret[static SECRET_HOST_KEY_MAX + 1],
+                          struct err *err)
+{
+    struct ssh_public key;
+    int r = ssh_public_parse(line, &key, err);
+
+    if (r < 0)
+        return r;
+    if (ssh_public_text(&key, ret, SECRET_HOST_KEY_MAX + 1) < 0)
+        return err_set(err, ERR_INVALID, "the host key '%.60s' is too long", line);
+    return 0;
+}
+
+static int ssh_parse(const struct secret_request *request, struct secret_use *use, struct err *err)
+{
+    int r = 0;
+
+    if (request->host_count > 0 || is_said(request->header) || is_said(request->query) ||
+        is_said(request->json) || request->is_basic || is_said(request->env)) {
+        (void)err_set(err, ERR_INVALID,
+                      "a key of SSH has host keys, and neither hosts, a place "
+                      "nor a variable");
+        return err_remedy(err, "leave out either --host-key or the other options");
+    }
+    if (request->host_key_count > SECRET_HOST_KEYS_MAX)
+        return err_set(err, ERR_INVALID, "a key has at most %d host keys, not %zu",
+                       SECRET_HOST_KEYS_MAX, request->host_key_count);
+    use->place = SECRET_IN_AGENT;
+    for (; r == 0 && use->host_key_count < request->host_key_count; use->host_key_count++)
+        r = host_key_parse(request->host_keys[use->host_key_count],
+                           use->host_keys[use->host_key_count], err);
+    return r;
 }
 
 /* --- the variable ----------------------------------------------------------------------------- */
@@ -224,12 +264,14 @@ int secret_use_init(const char *name, const struct secret_request *request, stru
     int r;
 
     *ret = (struct secret_use){ .host_count = 0 };
+    if (request->host_key_count > 0)
+        return ssh_parse(request, ret, err);
     r = hosts_parse(request, ret, err);
     if (r == 0)
         r = place_parse(request, ret, err);
     if (r < 0)
         return r;
-    if (!request->env || !*request->env) {
+    if (!is_said(request->env)) {
         env_from_name(name, ret->env);
     } else if (strlen(request->env) > SECRET_ENV_MAX) {
         return secret_env_check(request->env, err);
@@ -243,17 +285,19 @@ int secret_use_init(const char *name, const struct secret_request *request, stru
 
 json_t *secret_use_to_json(const struct secret_use *use)
 {
-    json_t *hosts = json_array();
+    json_t *hosts = json_array(), *host_keys = use->host_key_count > 0 ? json_array() : NULL;
 
+    for (size_t i = 0; i < use->host_key_count; i++)
+        (void)json_array_append_new(host_keys, json_string(use->host_keys[i]));
     for (size_t i = 0; i < use->host_count; i++) {
         char text[NET_NAME_SIZE + 8];
 
         (void)snprintf(text, sizeof(text), "%s:%u", use->hosts[i].name, use->hosts[i].port);
         (void)json_array_append_new(hosts, json_string(text));
     }
-    return json_pack("{s:o, s:s, s:s, s:s, s:s}", "hosts", hosts, "place",
+    return json_pack("{s:o, s:s, s:s, s:s, s:s, s:o*}", "hosts", hosts, "place",
                      secret_place_name(use->place), "field", use->field, "template", use->template,
-                     "env", use->env);
+                     "env", use->env, "hostKeys", host_keys);
 }
 
 static int text_read(const json_t *json, const char *name, char *ret, size_t size, struct err *err)
@@ -265,6 +309,21 @@ static int text_read(const json_t *json, const char *name, char *ret, size_t siz
         r = err_set(err, ERR_INVALID, "field '%s' is missing or too long", name);
     if (r == 0)
         (void)snprintf(ret, size, "%s", text);
+    return r;
+}
+
+static int host_keys_read(const json_t *json, struct secret_use *use, struct err *err)
+{
+    const json_t *list = json_object_get(json, "hostKeys");
+    int r = 0;
+
+    if (json_array_size(list) > SECRET_HOST_KEYS_MAX)
+        return err_set(err, ERR_INVALID, "field 'hostKeys' is too long");
+    for (; r == 0 && use->host_key_count < json_array_size(list); use->host_key_count++) {
+        const char *line = json_string_value(json_array_get(list, use->host_key_count));
+
+        r = host_key_parse(line ? line : "", use->host_keys[use->host_key_count], err);
+    }
     return r;
 }
 
@@ -292,5 +351,7 @@ int secret_use_from_json(const json_t *json, struct secret_use *ret, struct err 
         r = text_read(json, "field", ret->field, sizeof(ret->field), err);
     if (r == 0)
         r = text_read(json, "template", ret->template, sizeof(ret->template), err);
+    if (r == 0)
+        r = host_keys_read(json, ret, err);
     return r == 0 ? text_read(json, "env", ret->env, sizeof(ret->env), err) : r;
 }

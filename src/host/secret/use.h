@@ -1,6 +1,8 @@
 /* Where a secret may go: hosts and the one place in a request. Recorded as JSON:
  * {"hosts":["api.example.com:443"],"place":"header","field":"Authorization",
- *  "template":"Bearer {}","env":"EXAMPLE_TOKEN"} */
+ *  "template":"Bearer {}","env":"EXAMPLE_TOKEN"}
+ * A private key of SSH has no hosts but "hostKeys", the public keys of the servers that it is for:
+ * {"hosts":[],"place":"ssh","hostKeys":["ssh-ed25519 AAAA..."],...} */
 #pragma once
 
 #include <jansson.h>
@@ -17,6 +19,8 @@ enum {
     SECRET_FIELD_MAX = 128,
     SECRET_TEMPLATE_MAX = 128,
     SECRET_ENV_MAX = 64,
+    SECRET_HOST_KEYS_MAX = 8,
+    SECRET_HOST_KEY_MAX = 1500, /* of its text */
 };
 
 enum secret_place {
@@ -24,10 +28,11 @@ enum secret_place {
     SECRET_IN_QUERY, /* a parameter of the query */
     SECRET_IN_JSON,  /* a text of the body, by its JSON pointer */
     SECRET_IN_BASIC, /* the password of Authorization: Basic */
+    SECRET_IN_AGENT, /* nowhere: a key of SSH, which signs */
     SECRET_PLACES
 };
 
-/* Returns "header", "query", "json" or "basic". */
+/* Returns "header", "query", "json", "basic" or "ssh". */
 const char *secret_place_name(enum secret_place place);
 
 struct secret_host {
@@ -41,7 +46,9 @@ struct secret_use {
     enum secret_place place;
     char field[SECRET_FIELD_MAX + 1];       /* of the header, parameter or pointer; "": basic */
     char template[SECRET_TEMPLATE_MAX + 1]; /* with one "{}": what the whole value looks like */
-    char env[SECRET_ENV_MAX + 1];           /* the variable with the placeholder */
+    char env[SECRET_ENV_MAX + 1];           /* the variable with the placeholder; "": ssh */
+    char host_keys[SECRET_HOST_KEYS_MAX][SECRET_HOST_KEY_MAX + 1]; /* "TYPE BASE64" */
+    size_t host_key_count;
 };
 
 /* What a client asks for; NULL or "" where it says nothing. At most one place. */
@@ -52,6 +59,8 @@ struct secret_request {
     const char *query;
     const char *json;
     bool is_basic;
+    const char *const *host_keys; /* lines of known_hosts; any: it is a key of SSH */
+    size_t host_key_count;
     const char *env;
 };
 

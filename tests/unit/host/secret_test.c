@@ -277,16 +277,17 @@ static void an_authority_is_made_once(void)
 
 static void bad_values_and_names_are_refused(void)
 {
+    const struct secret_use plain = { .place = SECRET_IN_HEADER };
     char big[SECRET_VALUE_MAX + 1];
     struct err err = { 0 };
 
     memset(big, 'x', sizeof(big));
-    CHECK(secret_check_value(big, SECRET_VALUE_MAX, &err) == 0);
-    CHECK(secret_check_value(big, sizeof(big), &err) < 0);
-    CHECK(secret_check_value("", 0, &err) < 0);
-    CHECK(secret_check_value("a\nb", 3, &err) < 0);
-    CHECK(secret_check_value("a\0b", 3, &err) < 0);
-    CHECK(secret_check_value("a ", 2, &err) < 0);
+    CHECK(secret_check_value(&plain, big, SECRET_VALUE_MAX, &err) == 0);
+    CHECK(secret_check_value(&plain, big, sizeof(big), &err) < 0);
+    CHECK(secret_check_value(&plain, "", 0, &err) < 0);
+    CHECK(secret_check_value(&plain, "a\nb", 3, &err) < 0);
+    CHECK(secret_check_value(&plain, "a\0b", 3, &err) < 0);
+    CHECK(secret_check_value(&plain, "a ", 2, &err) < 0);
     CHECK(secret_check_name("github-token", &err) == 0);
     CHECK(secret_check_name("", &err) < 0);
     CHECK(secret_check_name("../x", &err) < 0);
@@ -296,7 +297,9 @@ static void bad_values_and_names_are_refused(void)
 static int use_of(const char *host, const char *header, const char *query, const char *json,
                   const char *env)
 {
-    const struct secret_request request = { &host, 1, header, query, json, false, env };
+    const struct secret_request request = {
+        .hosts = &host, .host_count = 1, .header = header, .query = query, .json = json, .env = env
+    };
     struct secret_use use;
     struct err err = { 0 };
     int r = secret_use_init("name", &request, &use, &err);
