@@ -13,7 +13,7 @@ extern "C" {
 
 struct holt_template {
     const char *name;
-    const char *kind; /* "host" or "imported" */
+    const char *kind; /* "host", "image" or "imported" */
     uint64_t size_bytes;
     uint64_t files;
     int64_t created_ms;
@@ -23,6 +23,8 @@ struct holt_template {
     const char *const *shared_with; /* owners that may use it; for its owner and admins */
     size_t shared_count;
     bool is_public; /* all owners of the host may use it */
+
+    const char *digest; /* of the image that it was pulled from, "sha256:..."; "": none */
 };
 
 struct holt_template_list {

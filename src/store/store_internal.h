@@ -64,6 +64,7 @@ struct template_meta {
     int64_t created_at;
     char fingerprint[TEMPLATE_FINGERPRINT_MAX + 1]; /* of the sources of the host template */
     char base[TEMPLATE_NAME_MAX + 1];               /* template below this one's layers; "": none */
+    char digest[IMAGE_DIGEST_LEN + 1];              /* as in struct template_info */
 };
 
 /* Opens a directory of the store, creating it (0700) if it is missing. */

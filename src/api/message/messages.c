@@ -159,7 +159,10 @@ struct msg_template template_message(const struct template_info *info)
 {
     return (struct msg_template){
         .name = info->name,
-        .kind = info->is_host ? "host" : "imported",
+        .kind = info->is_host     ? "host"
+                : info->digest[0] ? "image"
+                                  : "imported",
+        .digest = info->digest,
         .size_bytes = info->size_bytes,
         .files = info->files,
         .created_at = info->created_at,

@@ -140,6 +140,8 @@ const struct command command_template_commit = {
 
 /* --- ls, rm ----------------------------------------------------------------------------------- */
 
+enum { DIGEST_SHOWN = 19 }; /* "sha256:" and twelve digits, as other tools show them */
+
 struct ls_options {
     struct output_options output;
     bool wants_all;
@@ -193,13 +195,15 @@ static void row_add(struct table *cells, const void *options, const void *result
     table_add(cells, "%s", size);
     table_add(cells, "%s", count);
     table_add(cells, "%s", created);
+    table_add(cells, "%.*s", DIGEST_SHOWN, *template->digest ? template->digest : "-");
     if (((const struct ls_options *)options)->wants_all)
         table_add(cells, "%s", *template->owner ? template->owner : "-");
 }
 
 static int ls_print(const struct ls_options *options, const struct holt_template_list *list)
 {
-    static const char *const titles[] = { "NAME", "KIND", "SIZE", "FILES", "CREATED", "PART OF" };
+    static const char *const titles[] = { "NAME",    "KIND",   "SIZE",   "FILES",
+                                          "CREATED", "DIGEST", "PART OF" };
     const struct listing listing = {
         .result = list,
         .field = "templates",
@@ -207,8 +211,8 @@ static int ls_print(const struct ls_options *options, const struct holt_template
         .titles = titles,
         .columns = ARRAY_SIZE(titles) - !options->wants_all,
         .right = 0x0c,
-        .flexible = 0x21,
-        .spare = 0x10,
+        .flexible = 0x41,
+        .spare = 0x30,
         .id = row_id,
         .add = row_add,
         .owner = row_owner,

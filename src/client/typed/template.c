@@ -21,6 +21,7 @@ static void template_fill(void *result, struct holt_template *template,
         .shared_with = message->shared_with,
         .shared_count = message->shared_with_count,
         .is_public = message->public,
+        .digest = message->digest,
     };
 }
 

@@ -61,21 +61,19 @@ static int blobs_fetch(struct pull *pull, struct err *err)
 /* Finds the template that has the name now. */
 static int old_find(struct pull *pull, struct err *err)
 {
-    cleanup_with(template_settings_done) struct template_settings settings = { .object = NULL };
     struct template_record found;
-    const char *digest;
+    struct template_info info;
     int r = owned_template_find(pull->host, pull->caller, pull->ref.familiar, &found, err);
 
     if (r < 0 && err->kind == ERR_NOT_FOUND)
         return 0;
     if (r < 0 || strcmp(found.owner, pull->caller->owner) != 0)
         return r;
-    r = template_settings_read(pull->host->store, found.store_name, &settings, err);
+    r = template_get_info(pull->host->store, found.store_name, &info, err);
     if (r < 0)
         return r;
-    digest = json_string_value(json_object_get(settings.image, "digest"));
     pull->old = found;
-    (void)snprintf(pull->old_digest, sizeof(pull->old_digest), "%s", digest ? digest : "");
+    memcpy(pull->old_digest, info.digest, sizeof(pull->old_digest));
     return 0;
 }
 

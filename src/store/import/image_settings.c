@@ -42,7 +42,7 @@ static json_t *command_of(const json_t *config)
 }
 
 /* What sandboxes do not act on is kept for clients. */
-static json_t *facts_of(const json_t *config, const char *digest)
+static json_t *facts_of(const json_t *config)
 {
     static const struct {
         const char *from, *to;
@@ -50,7 +50,7 @@ static json_t *facts_of(const json_t *config, const char *digest)
         { "ExposedPorts", "exposedPorts" }, { "Volumes", "volumes" },       { "Labels", "labels" },
         { "Healthcheck", "healthcheck" },   { "StopSignal", "stopSignal" },
     };
-    json_t *image = json_pack("{s:s}", "digest", digest);
+    json_t *image = json_object();
 
     for (size_t i = 0; i < ARRAY_SIZE(facts); i++) {
         json_t *value = json_object_get(config, facts[i].from);
@@ -77,7 +77,7 @@ int image_settings(int image_fd, const char *digest, struct template_settings *r
     object =
         json_pack("{s:o, s:s, s:s, s:o, s:o}", "env", variables_of(json_object_get(config, "Env")),
                   "workdir", *workdir == '/' ? workdir : "", "user", user, "command",
-                  command_of(config), "image", facts_of(config, digest));
+                  command_of(config), "image", facts_of(config));
     if (!object)
         return err_set(err, ERR_INVALID, "image configuration: a text is not UTF-8");
     return template_settings_parse(object, ret, err);

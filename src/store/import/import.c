@@ -134,6 +134,8 @@ static int import_publish(struct import *import, const struct template_source *s
     };
     int r = 0;
 
+    if (source->digest)
+        (void)snprintf(meta.digest, sizeof(meta.digest), "%s", source->digest);
     if (meta.files == 0)
         return err_set(err, ERR_INVALID, "the template is empty");
     if (source->settings)
@@ -175,5 +177,6 @@ int template_import(struct store *store, const struct template_source *source,
         .created_at = meta.created_at,
     };
     (void)snprintf(ret->name, sizeof(ret->name), "%s", source->name);
+    memcpy(ret->digest, meta.digest, sizeof(ret->digest));
     return 0;
 }

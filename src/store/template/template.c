@@ -4,7 +4,7 @@
  *   rootfs/       the whole root
  *   layers/TREE/  layer of a committed template over a tree of its base, by the rules of overlayfs
  *   meta.json     {"created_at": seconds, "size_bytes": n, "files": n, "fingerprint": "...",
- *                "base": "NAME"}
+ *                "base": "NAME", "digest": "sha256:HEX"}
  *   settings.json see store/template/settings.h; may be missing
  *
  * A template with layers/ has a base; if it also has a rootfs/, that replaces the base's. */
@@ -135,7 +135,7 @@ int template_meta_read(int template_fd, struct template_meta *ret, struct err *e
     cleanup_with(buf_done) struct buf text = BUF_INIT(META_BYTES_MAX);
     cleanup_json json_t *object = NULL;
     struct template_meta meta = { 0 };
-    const char *fingerprint = "", *base = "";
+    const char *fingerprint = "", *base = "", *digest = "";
     uint64_t created_at = 0;
     int r = file_read_at(template_fd, "meta.json", &text);
 
@@ -146,11 +146,13 @@ int template_meta_read(int template_fd, struct template_meta *ret, struct err *e
         json_get_u64(object, "files", &meta.files, err) < 0 ||
         json_get_u64(object, "created_at", &created_at, err) < 0 ||
         json_get_text(object, "fingerprint", &fingerprint, err) < 0 ||
-        json_get_text(object, "base", &base, err) < 0)
+        json_get_text(object, "base", &base, err) < 0 ||
+        json_get_text(object, "digest", &digest, err) < 0)
         return err_wrap(err, "meta.json");
     meta.created_at = (int64_t)created_at;
     (void)snprintf(meta.fingerprint, sizeof(meta.fingerprint), "%s", fingerprint);
     (void)snprintf(meta.base, sizeof(meta.base), "%s", base);
+    (void)snprintf(meta.digest, sizeof(meta.digest), "%s", digest);
     *ret = meta;
     return 0;
 }
@@ -159,9 +161,9 @@ int template_meta_write(int template_fd, const struct template_meta *meta, struc
 {
     cleanup_with(buf_done) struct buf text = BUF_INIT(META_BYTES_MAX);
     cleanup_json json_t *object =
-        json_pack("{s:I, s:I, s:I, s:s, s:s}", "created_at", (json_int_t)meta->created_at,
+        json_pack("{s:I, s:I, s:I, s:s, s:s, s:s}", "created_at", (json_int_t)meta->created_at,
                   "size_bytes", (json_int_t)meta->size_bytes, "files", (json_int_t)meta->files,
-                  "fingerprint", meta->fingerprint, "base", meta->base);
+                  "fingerprint", meta->fingerprint, "base", meta->base, "digest", meta->digest);
     int r = object ? json_write(object, &text) : -ENOMEM;
 
     if (r >= 0)
@@ -370,6 +372,7 @@ static int info_read(struct store *store, const char *name, struct template_info
         .created_at = meta.created_at,
     };
     (void)snprintf(ret->name, sizeof(ret->name), "%.*s", TEMPLATE_NAME_MAX, name);
+    memcpy(ret->digest, meta.digest, sizeof(ret->digest));
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/text/image_ref.h"
 
 struct err;
 struct store;
@@ -17,7 +18,8 @@ struct template_info {
     bool is_host; /* made from the host's own /usr; cannot be removed */
     uint64_t size_bytes;
     uint64_t files;
-    int64_t created_at; /* seconds since 1970 */
+    int64_t created_at;                /* seconds since 1970 */
+    char digest[IMAGE_DIGEST_LEN + 1]; /* of the image that it was pulled from; "": none */
 };
 
 /* One read-only tree and its mount point in the sandbox. "/" comes first. */

@@ -177,7 +177,8 @@ int stub_sandbox_commit(struct sandbox *sandbox, const char *template, struct te
                         struct err *err)
 {
     (void)sandbox, (void)err;
-    *ret = (struct template_info){ "", false, 5000000000, 12, 1700000000 };
+    *ret =
+        (struct template_info){ .size_bytes = 5000000000, .files = 12, .created_at = 1700000000 };
     (void)snprintf(ret->name, sizeof(ret->name), "%s", template);
     return 0;
 }

@@ -6,10 +6,19 @@ int stub_owned_template_list(struct host *host, const struct caller *caller,
 {
     (void)host, (void)caller, (void)err;
     *ret = xcalloc(3, sizeof(**ret));
-    (*ret)[0].info = (struct template_info){ "debian", false, 5000000000, 12, 1700000000 };
-    (*ret)[1].info =
-        (struct template_info){ "step-0123456789abcdef0123456789abcdef", false, 1, 1, 1 };
-    (*ret)[2].info = (struct template_info){ "host", true, 0, 0, 0 };
+    (*ret)[0].info = (struct template_info){ .name = "debian",
+                                             .is_host = false,
+                                             .size_bytes = 5000000000,
+                                             .files = 12,
+                                             .created_at = 1700000000 };
+    (*ret)[1].info = (struct template_info){ .name = "step-0123456789abcdef0123456789abcdef",
+                                             .is_host = false,
+                                             .size_bytes = 1,
+                                             .files = 1,
+                                             .created_at = 1 };
+    (*ret)[2].info = (struct template_info){
+        .name = "host", .is_host = true, .size_bytes = 0, .files = 0, .created_at = 0
+    };
     for (size_t i = 0; i < 3; i++) {
         (void)snprintf((*ret)[i].record.name, sizeof((*ret)[i].record.name), "%s",
                        (*ret)[i].info.name);
@@ -85,6 +94,8 @@ int stub_template_import(struct store *store, const struct template_source *sour
         return err_set(err, ERR_EXHAUSTED, "the archive is too large");
     source->progress(&(struct template_progress){ 1000, 10, 500, 800 }, source->context);
     (void)usleep(300 * 1000);
-    *ret = (struct template_info){ "new", false, 2000, 20, 1 };
+    *ret = (struct template_info){
+        .name = "new", .is_host = false, .size_bytes = 2000, .files = 20, .created_at = 1
+    };
     return 0;
 }
