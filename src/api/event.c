@@ -151,12 +151,12 @@ static void watch_close(struct stream *stream)
 static const struct stream_ops watch_ops = { watch_next, watch_close };
 
 /* Bits of the types that one of the patterns matches; all when there is none. */
-static int types_find(const struct msg_watch_request *request, uint64_t *ret, struct err *err)
+static int types_find(const struct msg_watch_request *request, event_set *ret, struct err *err)
 {
-    *ret = request->types_count == 0 ? UINT64_MAX : 0;
+    *ret = request->types_count == 0 ? EVENT_SET_ALL : 0;
     for (size_t i = 0; i < request->types_count; i++) {
         const char *pattern = request->types[i];
-        uint64_t types = strlen(pattern) <= PATTERN_MAX ? event_types_matching(pattern) : 0;
+        event_set types = strlen(pattern) <= PATTERN_MAX ? event_types_matching(pattern) : 0;
 
         if (types == 0)
             return err_set(err, ERR_INVALID, "no event type matches '%.40s'", pattern);

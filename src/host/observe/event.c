@@ -103,20 +103,20 @@ static const char *const records_of_admins[EVENT_TYPES] = {
     [EVENT_TOOL_EXECUTED] = "tool",
 };
 
-_Static_assert(EVENT_TYPES <= 64, "the types must fit a 64-bit set");
+_Static_assert(EVENT_TYPES <= 8 * sizeof(event_set), "a set has a bit for each type");
 
 const char *event_type_name(enum event_type type)
 {
     return type < EVENT_TYPES ? types[type].name : "";
 }
 
-uint64_t event_types_matching(const char *pattern)
+event_set event_types_matching(const char *pattern)
 {
-    uint64_t found = 0;
+    event_set found = 0;
 
     for (unsigned i = 0; i < EVENT_TYPES; i++)
         if (fnmatch(pattern, types[i].name, 0) == 0)
-            found |= UINT64_C(1) << i;
+            found |= (event_set)1 << i;
     return found;
 }
 

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "host/observe/event_ring.h"
+
 struct caller;
 struct err;
 struct event_reader;
@@ -85,8 +87,8 @@ enum event_type {
 /* Returns the name of the type: "sandbox.created". */
 const char *event_type_name(enum event_type type);
 
-/* Returns the set of types, as bits, whose names match a shell pattern. */
-uint64_t event_types_matching(const char *pattern);
+/* Returns the set of types whose names match a shell pattern. */
+event_set event_types_matching(const char *pattern);
 
 /* Emits an event that concerns no sandbox. fields (an object, taken) may be NULL. Recorded types
  * are written to the audit log, with the caller of this thread, before this returns, so the caller

@@ -40,7 +40,7 @@ struct event_reader {
     struct event_ring *ring;
     struct event_reader *next; /* this and the fields below: under the ring's lock */
     uint64_t seq;              /* the last one that was read or skipped */
-    uint64_t types;
+    event_set types;
     char *sandbox;
     bool is_asleep;
     int event_fd; /* signalled when a waiting reader has something to read */

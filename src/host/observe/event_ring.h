@@ -78,6 +78,10 @@ void event_ring_shut(struct event_ring *ring);
 /* Returns the number of the last event, 0 if there was none. */
 uint64_t event_ring_last(struct event_ring *ring);
 
+/* Types of events (enum event_type): a bit for each. */
+typedef unsigned __int128 event_set;
+#define EVENT_SET_ALL (~(event_set)0)
+
 enum event_start {
     EVENT_FROM_NOW,
     EVENT_BEHIND_SEQ, /* events after this number */
@@ -86,8 +90,8 @@ enum event_start {
 
 struct event_reader_spec {
     enum event_start start;
-    uint64_t value;      /* of EVENT_BEHIND_SEQ and EVENT_SINCE_TIME */
-    uint64_t types;      /* a bit for each type */
+    uint64_t value; /* of EVENT_BEHIND_SEQ and EVENT_SINCE_TIME */
+    event_set types;
     const char *sandbox; /* by id or name; NULL: all events */
 };
 

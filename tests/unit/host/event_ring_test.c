@@ -63,7 +63,7 @@ static struct event_reader *open_reader(struct event_reader_spec spec)
     struct err err = { 0 };
 
     if (spec.types == 0)
-        spec.types = UINT64_MAX;
+        spec.types = EVENT_SET_ALL;
     CHECK(event_reader_open(ring, &spec, &reader, &err) == 0, "%s", err.msg);
     return reader;
 }
@@ -306,7 +306,7 @@ static void writers_never_wait_for_slow_readers(void)
 
 static int reader_open(struct event_ring *of, void *context)
 {
-    const struct event_reader_spec spec = { .start = EVENT_BEHIND_SEQ, .types = UINT64_MAX };
+    const struct event_reader_spec spec = { .start = EVENT_BEHIND_SEQ, .types = EVENT_SET_ALL };
     struct err err = { 0 };
 
     return event_reader_open(of, &spec, context, &err);
