@@ -52,7 +52,7 @@ static uint64_t get_number(struct reader *reader, uint8_t width)
 int message_put_numbers(struct buf *out, enum frame_type type, uint32_t process, uint64_t first,
                         uint64_t second)
 {
-    uint16_t fds = type == FRAME_LISTEN ? 1 : 0;
+    uint16_t fds = type == FRAME_LISTEN || type == FRAME_AGENT ? 1 : 0;
     size_t start = frame_begin(out, type, process, fds);
 
     return frame_end(out, start,

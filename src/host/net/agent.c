@@ -27,8 +27,7 @@ static json_t *agent_message(struct net *net, const struct net_guest *guest)
 static int socket_send_inside(struct machine *machine, int fd)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(FRAME_HEADER_SIZE);
-    size_t start = frame_begin(&out, FRAME_AGENT, 0, 1);
-    int r = frame_end(&out, start, true);
+    int r = message_put_numbers(&out, FRAME_AGENT, 0, 0, 0);
 
     return r < 0 ? r : channel_send(&machine->channel, &out, &fd, 1);
 }

@@ -123,6 +123,7 @@ static inline int put_conn_data_sample(struct buf *out)
         return message_put_numbers(out, FRAME_##type, 3, first, second);                           \
     }
 NUMBERS_SAMPLE(LISTEN, 0, 0)
+NUMBERS_SAMPLE(AGENT, 0, 0)
 NUMBERS_SAMPLE(FILES, 0, 0)
 NUMBERS_SAMPLE(HELLO, WIRE_VERSION, 0)
 NUMBERS_SAMPLE(INPUT_EOF, 0x0102030405060708, 0)
@@ -146,6 +147,7 @@ static int (*const samples[FRAME_TYPES])(struct buf *out) = {
     [FRAME_BOOT] = put_boot_sample,
     [FRAME_ROOT] = put_root_sample,
     [FRAME_LISTEN] = put_LISTEN_sample,
+    [FRAME_AGENT] = put_AGENT_sample,
     [FRAME_FILES] = put_FILES_sample,
     [FRAME_HELLO] = put_HELLO_sample,
     [FRAME_SPAWN] = put_spawn_sample,
@@ -219,6 +221,7 @@ static inline bool is_message(const struct frame *frame)
     case FRAME_TYPES:
         return false;
     case FRAME_LISTEN:
+    case FRAME_AGENT:
     case FRAME_FILES:
     case FRAME_HELLO:
     case FRAME_INPUT_EOF:
