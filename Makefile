@@ -57,7 +57,7 @@ PROTOS := $(sort $(shell find proto -name '*.proto'))
 TABLES := $(OBJ)/generated/wire/holt_v1.o
 ENVD_TABLES := $(OBJ)/generated/e2b/envd_messages.o
 STAMPS := $(GENERATED)/wire/holt_v1.stamp $(GENERATED)/e2b/envd_messages.stamp
-HOST_MODULES := base kernel wire net ssh store runtime host toolbox builder auth http console api $(filter-out $(LEFT_OUT),e2b mcp)
+HOST_MODULES := base kernel wire net ssh gateway store runtime host toolbox builder auth http console api $(filter-out $(LEFT_OUT),e2b mcp)
 CLIENT_MODULES := base wire client
 
 # holt-init has no glibc: a trapped CPUID costs 7 us on such machines and glibc's start makes 68.
@@ -163,6 +163,7 @@ bench: ## measure against peers in the same run; JSON lines in build/bench*.json
 install: all console ## install below PREFIX (DESTDIR is honoured)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/holt $(DESTDIR)$(PREFIX)/lib/pkgconfig \
 		$(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/systemd/system \
+		$(DESTDIR)$(PREFIX)/share/holt \
 		$(addprefix $(DESTDIR)$(PREFIX)/share/man/,man1 man3 man5 man8)
 	install -m 755 $(OUT)/holt $(OUT)/holtd $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(OUT)/holt-init $(OUT)/holt-tools $(OUT)/holt-net $(OUT)/holt-image $(DESTDIR)$(PREFIX)/libexec/holt/
@@ -170,6 +171,7 @@ install: all console ## install below PREFIX (DESTDIR is honoured)
 	install -m 755 $(OUT)/libholt.so $(DESTDIR)$(PREFIX)/lib/libholt.so.$(VERSION)
 	ln -sf libholt.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
 	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libholt.so
+	install -m 644 share/prices-*.json $(DESTDIR)$(PREFIX)/share/holt/
 	install -m 644 include/*.h $(DESTDIR)$(PREFIX)/include/
 	sed 's|@PREFIX@|$(PREFIX)|;s|@VERSION@|$(VERSION)|' tools/libholt.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/libholt.pc
 	sed 's|@PREFIX@|$(PREFIX)|' tools/holt.service.in > $(DESTDIR)$(PREFIX)/lib/systemd/system/holt.service
@@ -197,8 +199,8 @@ $(OUT)/holtd: $(call modules,$(HOST_MODULES) daemon)
 $(OUT)/holt: $(call modules,$(CLIENT_MODULES) cli)
 	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS_cli)
 
-$(OUT)/holt-net: $(call modules,base egress net ssh) $(addprefix $(OBJ)/kernel/,caps.o fds.o route.o)
-	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -lnghttp2 -lssl -lcrypto -lz -lm -lpthread
+$(OUT)/holt-net: $(call modules,base egress gateway net ssh) $(addprefix $(OBJ)/kernel/,caps.o fds.o route.o)
+	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lhttp_parser -ljansson -lnghttp2 -lssl -lcrypto -lz -lm -lpthread
 
 $(OUT)/holt-image: $(call modules,base image) $(OBJ)/net/address.o $(addprefix $(OBJ)/kernel/,caps.o fds.o)
 	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lcurl -ljansson -lcrypto -lm -lpthread

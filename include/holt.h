@@ -302,6 +302,7 @@ struct holt_sandbox_options {
     const char *proxy;          /* URL of the proxy of its connections, see holt_network.h */
     const char *codebase;       /* "name" or "name:/path", by name or id; see holt_codebase.h */
     const char *const *secrets; /* names of secrets, see holt_secret.h; ends with NULL */
+    const char *const *models;  /* that it may use at llm.holt, see holt_model.h; ends with NULL */
 };
 
 /* Creates a sandbox. options may be NULL. All functions accept the id or the name of a sandbox. */
@@ -928,6 +929,7 @@ HOLT_API int holt_env_execute_tool(struct holt_env *env, const struct holt_tool_
 
 #include "holt_codebase.h"
 #include "holt_host.h"
+#include "holt_model.h"
 #include "holt_network.h"
 #include "holt_secret.h"
 #include "holt_template.h"

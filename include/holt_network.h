@@ -28,8 +28,10 @@ struct holt_network_layer {
     size_t allow_count;
     const char *const *deny;
     size_t deny_count;
-    bool is_allow_first; /* a rule that allows wins over one that denies, as in E2B's lists */
-    const char *proxy;   /* URL of the proxy without its login; "": none */
+    bool is_allow_first;       /* a rule that allows wins over one that denies, as in E2B's lists */
+    const char *proxy;         /* URL of the proxy without its login; "": none */
+    const char *const *models; /* that the sandbox may use at llm.holt */
+    size_t model_count;
 };
 
 struct holt_network {

@@ -45,6 +45,19 @@ static const char *proxy_message(struct arena *arena, const struct net_proxy *pr
     return url;
 }
 
+static const char *const *models_message(struct arena *arena, const char *models, size_t *ret_count)
+{
+    const char **list = arena_take(arena, NET_MODELS_SIZE / 2, sizeof(*list));
+    char *text = arena_take(arena, strlen(models) + 1, 1), *rest = text, *word;
+
+    memcpy(text, models, strlen(models) + 1);
+    *ret_count = 0;
+    while ((word = strsep(&rest, " ")))
+        if (*word)
+            list[(*ret_count)++] = word;
+    return list;
+}
+
 /* The message refers to the policy. */
 static struct msg_network network_message(struct arena *arena, const struct net_policy *policy)
 {
@@ -62,6 +75,7 @@ static struct msg_network network_message(struct arena *arena, const struct net_
                                                 .deny_count = layer->deny.count,
                                                 .allow_wins = layer->allow_wins,
                                                 .proxy = proxy_message(arena, layer->proxy) };
+        layers[i].models = models_message(arena, layer->models, &layers[i].models_count);
     }
     for (size_t i = 0; i < policy->count; i++)
         is_learning = is_learning || policy->layers[i].inspects;
@@ -137,6 +151,9 @@ int network_layer_read(const struct msg_network_policy *message, struct net_laye
         r = rules_add(&layer, message->deny, message->deny_count, true, err);
     if (r == 0)
         r = proxy_read(message->proxy, &layer, err);
+    for (size_t i = 0; r == 0 && i < message->models_count; i++)
+        if (strcmp(message->models[i], "none") != 0)
+            r = net_layer_add_model(&layer, message->models[i], err);
     if (r < 0)
         return r;
     *ret = layer;
@@ -147,7 +164,7 @@ int network_layer_read(const struct msg_network_policy *message, struct net_laye
 bool network_layer_is_given(const struct msg_network_policy *message)
 {
     return message && (*message->mode || message->allow_count > 0 || message->deny_count > 0 ||
-                       *message->proxy);
+                       message->models_count > 0 || *message->proxy);
 }
 
 /* Changes the lists of a layer, or those of the layer that replaces it. */
@@ -161,6 +178,8 @@ static int layer_change(const void *data, struct net_layer *layer, struct err *e
         r = network_layer_read(request->policy, &replaced, err);
         if (r < 0)
             return r;
+        if (request->policy->models_count == 0)
+            memcpy(replaced.models, layer->models, sizeof(replaced.models));
         if (!*request->policy->proxy && replaced.mode != NET_NONE)
             net_layer_set_proxy(&replaced, layer->proxy);
         net_layer_done(layer);

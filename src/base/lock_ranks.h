@@ -55,6 +55,8 @@
     row(LOCK_AUDIT, "host/observe/audit.c", "the audit log")                                       \
     row(LOCK_OWNER_EVENTS, "host/observe/owner_events.c", "the rings of events of the owners")     \
     row(LOCK_EVENTS, "host/observe/event_ring.c", "the kept events and their readers")             \
+    row(LOCK_LLM_MODELS, "host/llm/llm.c", "the models, providers and budgets")                    \
+    row(LOCK_LLM, "host/llm/ledger.c", "the use of models and what is reserved of it")              \
     row(LOCK_REGISTRY, "host/registry/registry.c", "the registry's connection and statements")         \
     row(LOCK_FLUSH, "base/flush.c", "the writes to one file that wait for the disk")                \
     row(LOCK_ZYGOTES, "runtime/zygote.c", "the zygotes that wait for use")                         \

@@ -85,6 +85,8 @@ const struct command *const commands[] = {
     &command_volume_ls,
     &command_volume_rm,
     &command_volume_share,
+    &command_llm_models,
+    &command_llm_usage,
     &command_owner_ls,
     &command_owner_show,
     &command_owner_set,

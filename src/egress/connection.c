@@ -13,6 +13,7 @@
 #include "egress/egress_internal.h"
 #include "egress/hello.h"
 #include "egress/http/session.h"
+#include "egress/llm/llm.h"
 
 enum {
     SILENCE_MS = 300,       /* after which the server may be the one that speaks first */
@@ -100,6 +101,7 @@ void connection_end(struct connection *connection, bool is_reset, const char *ho
     watch_close(egress, &connection->server.watch);
     flow_done(guest, &connection->up);
     flow_done(guest, &connection->down);
+    llm_forget(connection);
     if (connection->dns_pending > 0)
         resolver_forget_connection(connection);
     if (connection->session)
@@ -130,6 +132,7 @@ void connections_free_dead(struct egress *egress)
         buf_done(&connection->in);
         buf_done(&connection->out);
         free(connection->path);
+        llm_free(connection);
         free(connection);
     }
 }
@@ -338,6 +341,9 @@ static void client_ready(struct watch *watch, uint32_t events)
     case CONNECTION_FAREWELL:
         farewell_ready(connection);
         break;
+    case CONNECTION_LLM:
+        llm_client_ready(connection, events);
+        break;
     }
 }
 
@@ -351,6 +357,8 @@ static void server_ready(struct watch *watch, uint32_t events)
         session_ready(connection, false, events);
     else if (connection->state == CONNECTION_RELAY)
         relay_pump(connection);
+    else if (connection->state == CONNECTION_LLM)
+        llm_server_ready(connection);
 }
 
 /* --- accepting --- */
@@ -443,6 +451,12 @@ void connection_accept(struct guest *guest, int fd)
         watch_set(guest->egress, &connection->client.watch, EPOLLIN);
         return;
     }
+    if (net_policy_models(&guest->policy)[0] && connection->port == LLM_PORT &&
+        net_address_equal(&connection->destination, &guest->llm_address)) {
+        state_set(connection, CONNECTION_LLM);
+        llm_accept(connection);
+        return;
+    }
     if (connection_decide_early(connection))
         return;
     state_set(connection, CONNECTION_PEEK);
@@ -480,6 +494,10 @@ void connection_tick(struct connection *connection)
     const struct egress *egress = connection->guest->egress;
     uint64_t now_ms = egress->now_ms;
 
+    if (connection->state == CONNECTION_LLM) {
+        llm_tick(connection);
+        return;
+    }
     if (connection->deadline_ms > 0 && now_ms >= connection->deadline_ms) {
         if (connection->state == CONNECTION_DIAL && connection->route.hop_count > 0) {
             upstream_late(connection);

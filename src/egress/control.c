@@ -17,6 +17,7 @@
 #include "base/xalloc.h"
 #include "egress/agent.h"
 #include "egress/egress_internal.h"
+#include "egress/llm/llm.h"
 #include "egress/tls/authority.h"
 #include "kernel/fds.h"
 
@@ -292,7 +293,8 @@ static int hello_handle(struct egress *egress, const json_t *message)
                  RESOLVERS_MAX);
     if (zones_read(egress, json_object_get(config, "zones")) < 0 ||
         upstream_read(egress, config) < 0 ||
-        authority_read(egress, json_object_get(config, "ca")) < 0)
+        authority_read(egress, json_object_get(config, "ca")) < 0 ||
+        llm_table_read(egress, json_object_get(config, "llm")) < 0)
         return -EPROTO;
     egress->has_ipv6 = json_is_true(json_object_get(config, "hasIpv6"));
     bounds = json_object_get(config, "bounds");
@@ -332,12 +334,18 @@ static int add_handle(struct egress *egress, const json_t *message, int *fds, si
     uint64_t number = (uint64_t)json_integer_value(json_object_get(message, "machine"));
     const char *id = json_string_value(json_object_get(message, "id"));
     const char *owner = json_string_value(json_object_get(message, "owner"));
+    const char *token = json_string_value(json_object_get(message, "llmToken"));
+    const char *text = json_string_value(json_object_get(message, "llmAddress"));
+    struct net_address address;
     struct guest *guest;
 
-    if (!id || !owner || fd_count != CONTROL_FDS || egress_guest_find(egress, number) ||
+    if (!id || !owner || !token || !text || net_address_parse(text, &address) < 0 ||
+        fd_count != CONTROL_FDS || egress_guest_find(egress, number) ||
         policy_read(message, &policy) < 0)
         return -EPROTO;
     guest = egress_guest_add(egress, number, id, owner);
+    guest->llm_token = xstrdup(token);
+    guest->llm_address = address;
     guest->bytes_out = (uint64_t)json_integer_value(json_object_get(message, "bytesOut"));
     https_read(guest, message);
     egress_guest_set(guest, &policy);
@@ -366,6 +374,10 @@ static int guest_handle(struct egress *egress, const char *what, const json_t *m
     if (strcmp(what, "granted") == 0) {
         resolver_granted(egress, (uint64_t)json_integer_value(json_object_get(message, "ticket")),
                          json_is_true(json_object_get(message, "ok")));
+        return 0;
+    }
+    if (strcmp(what, "llm-reserved") == 0) {
+        llm_reserved(egress, message);
         return 0;
     }
     /* A sandbox that is not known has nothing to change: no reason to end those of others. */

@@ -47,6 +47,8 @@ struct connection;
 struct session;
 struct trust;
 struct authority;
+struct llm_exchange;
+struct llm_table;
 
 struct pipe {
     int fds[2];
@@ -179,6 +181,8 @@ struct guest {
     struct agent *agent; /* egress/agent.h; NULL: none */
     struct grant *grants[GRANT_CHAINS];
     unsigned grant_count;
+    char *llm_token; /* of its requests to models */
+    struct net_address llm_address;
 };
 
 enum connection_state {
@@ -187,6 +191,7 @@ enum connection_state {
     CONNECTION_RELAY,
     CONNECTION_DNS,      /* DNS over TCP */
     CONNECTION_FAREWELL, /* a reply was sent; waits for the client to close */
+    CONNECTION_LLM,      /* to llm.holt, see llm/llm.h */
 };
 
 struct side {
@@ -240,6 +245,7 @@ struct connection {
     unsigned dns_pending; /* queries under way for a CONNECTION_DNS */
     bool is_handled;      /* its buffered queries are, further up the stack */
     struct buf out;       /* of a CONNECTION_DNS */
+    struct llm_exchange *llm;
     uint64_t began_ms, active_ms, deadline_ms;
 };
 
@@ -269,11 +275,12 @@ struct egress {
     struct upstream *upstream; /* the proxy of the host; NULL: none */
     struct net_rules direct;   /* what is dialed without it */
     struct upstream *dead_upstreams;
-    unsigned lookups;            /* of names of proxies, under way */
+    unsigned lookups;            /* of names of proxies and providers, under way */
     struct authority *authority; /* makes certificates; NULL: no TLS ends here */
     int trust_fd;                /* the certificate authorities of the host */
     struct trust *trust;         /* NULL: not read yet */
     unsigned sessions;           /* connections whose TLS ends here */
+    struct llm_table *llm;       /* NULL: none yet */
     struct egress_bounds bounds;
     struct query *queries;
     unsigned query_count;
@@ -485,6 +492,7 @@ bool upstream_set(struct egress *egress, struct upstream **slot, const struct ne
 
 /* Returns whether the addresses of a proxy are known, possibly none; else they are asked for. */
 bool upstream_is_known(struct upstream *upstream);
+void upstream_tick(struct upstream *upstream);
 void upstreams_tick(struct egress *egress);
 void upstreams_free_dead(struct egress *egress);
 

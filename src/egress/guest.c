@@ -252,6 +252,7 @@ void guests_free_dead(struct egress *egress)
         trust_free(guest->trust);
         free(guest->agent);
         free(guest->id);
+        free(guest->llm_token);
         free(guest);
     }
 }
@@ -274,7 +275,7 @@ static void guest_tick(struct guest *guest, bool is_second)
     }
     for (struct connection *each = guest->connections, *next; each; each = next) {
         next = each->next;
-        if (is_second || each->state == CONNECTION_PEEK)
+        if (is_second || each->state == CONNECTION_PEEK || each->state == CONNECTION_LLM)
             connection_tick(each);
     }
 }

@@ -11,7 +11,9 @@
 #include "base/cleanup.h"
 #include "egress/egress_internal.h"
 
-enum { DATAGRAMS_PER_TURN = 32 };
+#define LLM_NAME "llm.holt"
+
+enum { DATAGRAMS_PER_TURN = 32, LLM_TTL = 300 };
 
 void asker_answer(const struct asker *asker, const struct dns_query *question,
                   const struct dns_reply *reply, const struct dns_reason *reason)
@@ -93,6 +95,22 @@ static bool query_answer_here(const struct asker *asker, const struct dns_query 
     return false;
 }
 
+/* llm.holt has one address, which is in every sandbox with models. */
+static void llm_answer(const struct asker *asker, const struct dns_query *question)
+{
+    static const struct dns_reason no_reason = { .code = DNS_NO_REASON };
+    struct dns_record record = { .type = DNS_A,
+                                 .ttl = LLM_TTL,
+                                 .address = asker->guest->llm_address,
+                                 .owner_len = question->wire_len };
+    const struct dns_reply reply = { .code = DNS_OK,
+                                     .count = question->type == DNS_A,
+                                     .records = &record };
+
+    memcpy(record.owner, question->wire, question->wire_len);
+    asker_answer(asker, question, &reply, &no_reason);
+}
+
 void asker_handle(const struct asker *asker, const void *data, size_t len)
 {
     struct guest *guest = asker->guest;
@@ -109,6 +127,10 @@ void asker_handle(const struct asker *asker, const void *data, size_t len)
         refusal_report(guest, question.name, "the name has bytes that names cannot have (built in)",
                        NULL);
         asker_refuse(asker, &question, DNS_NO_NAME, DNS_BLOCKED, "not a host name");
+        return;
+    }
+    if (net_policy_models(&guest->policy)[0] && strcmp(question.name, LLM_NAME) == 0) {
+        llm_answer(asker, &question);
         return;
     }
     if (!net_policy_allows_name(&guest->policy, question.name, &verdict)) {

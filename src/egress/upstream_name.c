@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/xalloc.h"
 #include "egress/egress_internal.h"
+#include "egress/llm/llm.h"
 
 enum {
     ASK_MS = 1500, /* one name server */
@@ -135,7 +136,7 @@ static void lookup_ready(struct watch *watch, uint32_t events)
         lookup_answered(upstream, &reply);
 }
 
-static void upstream_tick(struct upstream *upstream)
+void upstream_tick(struct upstream *upstream)
 {
     if (!upstream || !upstream->is_asking || upstream->egress->now_ms < upstream->deadline_ms)
         return;
@@ -150,6 +151,7 @@ void upstreams_tick(struct egress *egress)
     upstream_tick(egress->upstream);
     for (struct guest *guest = egress->guests; guest; guest = guest->next)
         upstream_tick(guest->upstream);
+    llm_table_tick(egress->llm);
 }
 
 bool upstream_is_known(struct upstream *upstream)

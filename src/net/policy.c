@@ -170,6 +170,8 @@ json_t *net_layer_to_json(const struct net_layer *layer)
     }
     if (layer->inspects)
         (void)json_object_set_new(json, "inspect", json_true());
+    if (layer->models[0])
+        (void)json_object_set_new(json, "models", json_string(layer->models));
     return json;
 }
 
@@ -201,6 +203,19 @@ static int rules_from_json(const json_t *json, const char *field, struct net_lay
     return r;
 }
 
+static int models_from_json(const json_t *json, struct net_layer *layer, struct err *err)
+{
+    const char *text = NULL;
+    int r = json_get_text(json, "models", &text, err);
+
+    if (r < 0 || !text)
+        return r;
+    if (strlen(text) >= sizeof(layer->models))
+        return err_set(err, ERR_INVALID, "the list of models is too long");
+    (void)snprintf(layer->models, sizeof(layer->models), "%s", text);
+    return 0;
+}
+
 static int proxy_from_json(const json_t *json, struct net_layer *layer, struct err *err)
 {
     const char *text = NULL;
@@ -217,8 +232,8 @@ static int proxy_from_json(const json_t *json, struct net_layer *layer, struct e
 
 int net_layer_from_json(const json_t *json, struct net_layer *ret, struct err *err)
 {
-    static const char *const fields[] = { "from",      "mode",  "allow",   "deny",
-                                          "allowWins", "proxy", "inspect", NULL };
+    static const char *const fields[] = { "from",  "mode",    "allow",  "deny", "allowWins",
+                                          "proxy", "inspect", "models", NULL };
     cleanup_with(net_layer_done) struct net_layer layer = { .source = NET_FROM_SANDBOX };
     const char *from = NULL, *mode = NULL;
     int r;
@@ -246,6 +261,8 @@ int net_layer_from_json(const json_t *json, struct net_layer *ret, struct err *e
         r = rules_from_json(json, "deny", &layer, err);
     if (r == 0)
         r = proxy_from_json(json, &layer, err);
+    if (r == 0)
+        r = models_from_json(json, &layer, err);
     if (r < 0)
         return r;
     *ret = layer;
@@ -325,6 +342,53 @@ enum net_mode net_policy_mode(const struct net_policy *policy)
             mode = NET_ALLOW;
     }
     return mode;
+}
+
+static bool is_model_name(const char *name)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                  "-._:/@";
+
+    return *name && strlen(name) <= NET_MODEL_NAME_MAX && name[strspn(name, letters)] == '\0';
+}
+
+int net_layer_add_model(struct net_layer *layer, const char *name, struct err *err)
+{
+    size_t used = strlen(layer->models), len = strlen(name);
+
+    if (!is_model_name(name))
+        return err_set(err, ERR_INVALID,
+                       "'%.128s' is no name of a model: letters, digits and -._:/@, at most %d",
+                       name, NET_MODEL_NAME_MAX);
+    if (net_models_have(layer->models, name))
+        return 0;
+    if (used + len + 2 > sizeof(layer->models))
+        return err_set(err, ERR_EXHAUSTED, "the names of models are longer than %d bytes together",
+                       NET_MODELS_SIZE - 2);
+    (void)snprintf(layer->models + used, sizeof(layer->models) - used, "%s%s", used ? " " : "",
+                   name);
+    return 0;
+}
+
+bool net_models_have(const char *models, const char *name)
+{
+    size_t len;
+
+    for (; *models; models += len + (models[len] == ' ')) {
+        len = strcspn(models, " ");
+        if ((len == 3 && strncmp(models, "all", 3) == 0) ||
+            (len == strlen(name) && strncmp(models, name, len) == 0))
+            return true;
+    }
+    return false;
+}
+
+const char *net_policy_models(const struct net_policy *policy)
+{
+    for (size_t i = 0; i < policy->count; i++)
+        if (policy->layers[i].source == NET_FROM_SANDBOX)
+            return policy->layers[i].models;
+    return "";
 }
 
 const struct net_proxy *net_policy_proxy(const struct net_policy *policy)

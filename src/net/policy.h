@@ -27,6 +27,8 @@ enum {
     NET_RULES_MAX = 1024,           /* of one list */
     NET_LAYER_BYTES_MAX = 24 << 10, /* of the texts of one layer's rules */
     NET_VERDICT_SIZE = NET_RULE_MAX + 100,
+    NET_MODELS_SIZE = 1024,
+    NET_MODEL_NAME_MAX = 128,
 };
 
 struct net_rules {
@@ -44,7 +46,8 @@ struct net_layer {
     struct net_rules allow;
     struct net_rules deny;
     size_t bytes;
-    struct net_proxy *proxy; /* connections that are allowed go through it; NULL: none */
+    struct net_proxy *proxy;      /* connections that are allowed go through it; NULL: none */
+    char models[NET_MODELS_SIZE]; /* that it may use, separated by blanks; "all"; "": none */
 };
 
 struct net_policy {
@@ -99,9 +102,9 @@ void net_layer_set_proxy(struct net_layer *layer, const struct net_proxy *proxy)
 void net_layer_copy(const struct net_layer *layer, struct net_layer *ret);
 void net_layer_done(struct net_layer *layer);
 
-/* Writes a layer as {"from","mode","allow":[],"deny":[],"allowWins","proxy","inspect"}, and reads
- * it back. The proxy is there with its login, so the result is for the registry and holt-net only.
- * Reading fails with ERR_INVALID for anything it does not know. */
+/* Writes a layer as {"from","mode","allow":[],"deny":[],"allowWins","proxy","inspect","models"},
+ * and reads it back. The proxy is there with its login, so the result is for the registry and
+ * holt-net only. Reading fails with ERR_INVALID for anything it does not know. */
 json_t *net_layer_to_json(const struct net_layer *layer);
 int net_layer_from_json(const json_t *json, struct net_layer *ret, struct err *err);
 
@@ -127,6 +130,16 @@ bool net_layer_reads_https(const struct net_layer *layer);
 
 /* Returns whether a rule is about requests inside TLS to this name, which Holt must then end. */
 bool net_policy_reads_https(const struct net_policy *policy, const char *name, uint16_t port);
+
+/* Adds the name of a model to a layer; "all" stands for every one that its owner may use. Fails
+ * with ERR_INVALID or ERR_EXHAUSTED. */
+int net_layer_add_model(struct net_layer *layer, const char *name, struct err *err);
+
+/* Returns the models of the sandbox's own layer; "": none. */
+const char *net_policy_models(const struct net_policy *policy);
+
+/* Returns whether a model is in such a list. */
+bool net_models_have(const char *models, const char *name);
 
 /* Returns the proxy of the layer nearest to the sandbox that has one; NULL: none. */
 const struct net_proxy *net_policy_proxy(const struct net_policy *policy);

@@ -329,6 +329,12 @@ await claim("networks_have_policies", async () => {
   await refused(Code.PermissionDenied, all(holt.network.learn({ sandboxId }))); // net.mode of this daemon is none
 });
 
+await claim("models_are_listed_with_their_use", async () => {
+  assert.deepEqual((await holt.model.list({})).models, []); // this daemon has none
+  assert.deepEqual((await holt.model.usage({ days: 7 })).rows, []);
+  await refused(Code.InvalidArgument, holt.model.usage({ days: 1000 }));
+});
+
 await claim("owners_have_ceilings", async () => {
   const { owner } = await holt.owner.set({ owner: "ann", settings: [{ name: "sandboxes", value: "3" }] });
   assert.ok(owner.ceilings.some((each) => each.name === "sandboxes" && each.value === "3" && each.source === "command"));

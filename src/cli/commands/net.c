@@ -51,6 +51,7 @@ static int network_print(const struct output_options *options, const struct holt
             (void)printf("mode %s\n", layer->mode);
         rules_print(is_own ? "allow" : "# allow", layer->allow, layer->allow_count);
         rules_print(is_own ? "deny" : "# deny", layer->deny, layer->deny_count);
+        rules_print(is_own ? "model" : "# model", layer->models, layer->model_count);
         if (layer->is_allow_first)
             (void)printf("# allow wins over deny\n");
         if (layer->proxy && *layer->proxy) /* a comment: without its login it may be another one */

@@ -137,6 +137,8 @@ extern const struct command command_net_deny;
 extern const struct command command_net_log;
 extern const struct command command_net_learn;
 extern const struct command command_net_test;
+extern const struct command command_llm_models;
+extern const struct command command_llm_usage;
 extern const struct command command_owner_ls;
 extern const struct command command_owner_show;
 extern const struct command command_owner_set;

@@ -34,6 +34,13 @@ int network_add_deny(struct network_options *options, const char *value, struct 
     return 0;
 }
 
+int network_add_model(struct network_options *options, const char *value, struct err *err)
+{
+    (void)err;
+    words_add(&options->models, value);
+    return 0;
+}
+
 static int line_add(struct network_options *options, char *line, struct err *err)
 {
     char *word = line + strspn(line, " \t");
@@ -52,12 +59,14 @@ static int line_add(struct network_options *options, char *line, struct err *err
         return network_add_allow(options, value, err);
     if (strcmp(word, "deny") == 0)
         return network_add_deny(options, value, err);
+    if (strcmp(word, "model") == 0)
+        return network_add_model(options, value, err);
     if (strcmp(word, "proxy") == 0) {
         free(options->proxy);
         options->proxy = xstrdup(value);
         return 0;
     }
-    return err_set(err, ERR_INVALID, "'%.40s' is not mode, allow, deny or proxy", word);
+    return err_set(err, ERR_INVALID, "'%.40s' is not mode, allow, deny, model or proxy", word);
 }
 
 static void file_close(FILE **file)
@@ -98,5 +107,6 @@ void network_options_done(struct network_options *options)
     free(options->mode);
     words_done(&options->allow);
     words_done(&options->deny);
+    words_done(&options->models);
     free(options->proxy);
 }

@@ -98,6 +98,11 @@ static int set_deny(void *into, const char *value, struct err *err)
     return network_add_deny(&((struct run_options *)into)->network, value, err);
 }
 
+static int set_model(void *into, const char *value, struct err *err)
+{
+    return network_add_model(&((struct run_options *)into)->network, value, err);
+}
+
 static int set_net_file(void *into, const char *value, struct err *err)
 {
     return network_add_file(&((struct run_options *)into)->network, value, err);
@@ -126,6 +131,8 @@ const struct option_row run_sandbox_rows[RUN_SANDBOX_ROWS] = {
     { "net-file", 0, "FILE",
       "a file with lines 'mode MODE', 'allow RULE', 'deny RULE', 'proxy URL'",
       OPTION_CALL(set_net_file) },
+    { "model", 0, "NAME", "a model that it may use, or all; may be repeated",
+      OPTION_CALL(set_model) },
 };
 
 static const struct option_row surroundings_rows[] = {
@@ -196,6 +203,7 @@ void run_sandbox_set(struct run_options *options, struct holt_sandbox_options *r
     ret->quota_bytes = options->quota_bytes;
     ret->network = network_rules(&options->network, &options->rules);
     ret->proxy = options->network.proxy;
+    ret->models = (const char *const *)options->network.models.items;
 }
 
 static bool has_variable(const struct words *env, const char *start)

@@ -36,7 +36,7 @@ struct run_options {
 };
 
 /* The options of a sandbox. */
-enum { RUN_SANDBOX_ROWS = 11 };
+enum { RUN_SANDBOX_ROWS = 12 };
 extern const struct option_row run_sandbox_rows[RUN_SANDBOX_ROWS];
 
 /* The options of a process, and --help. Both tables are for structs that start with run_options. */

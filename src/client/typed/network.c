@@ -16,7 +16,9 @@ static void layer_fill(void *result, struct holt_network_layer *layer,
                                           .deny = message->deny,
                                           .deny_count = message->deny_count,
                                           .is_allow_first = message->allow_wins,
-                                          .proxy = message->proxy };
+                                          .proxy = message->proxy,
+                                          .models = message->models,
+                                          .model_count = message->models_count };
 }
 
 static int network_fill(void *result, const struct msg_network *message, struct holt_error *error)

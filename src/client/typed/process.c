@@ -98,7 +98,8 @@ int holt_process_run(struct holt *holt, const struct holt_sandbox_options *optio
         .runtime = given_sandbox.runtime,
         .limits = &limits,
         .quota_bytes = given_sandbox.quota_bytes,
-        .network = request_network(given_sandbox.network, given_sandbox.proxy, &network),
+        .network = request_network(given_sandbox.network, given_sandbox.proxy, given_sandbox.models,
+                                   &network),
     };
     request = (struct msg_run_request){ .sandbox = &sandbox, .process = &process.spec };
     return process_open(holt, &method_sandbox_service_run, &request, deadline, ret, error);

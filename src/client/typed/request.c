@@ -165,19 +165,22 @@ struct msg_limits request_limits(const struct holt_sandbox_options *options)
 }
 
 const struct msg_network_policy *request_network(const struct holt_network_rules *rules,
-                                                 const char *proxy, struct msg_network_policy *room)
+                                                 const char *proxy, const char *const *models,
+                                                 struct msg_network_policy *room)
 {
     static const struct holt_network_rules none = { .mode = NULL };
 
     if (!rules)
         rules = &none;
-    if (!rules->mode && !rules->allow && !rules->deny && !proxy)
+    if (!rules->mode && !rules->allow && !rules->deny && !proxy && !models)
         return NULL;
     *room = (struct msg_network_policy){ .mode = rules->mode,
                                          .allow = rules->allow,
                                          .allow_count = request_count(rules->allow),
                                          .deny = rules->deny,
                                          .deny_count = request_count(rules->deny),
-                                         .proxy = proxy };
+                                         .proxy = proxy,
+                                         .models = models,
+                                         .models_count = request_count(models) };
     return room;
 }

@@ -43,7 +43,7 @@ int request_process_set(struct request_process *ret, const struct holt_command *
 /* Returns the network policy of a request in room, or NULL if the rules (NULL: none) and the proxy
  * (NULL: none) say nothing: daemons of earlier versions know no networks. */
 const struct msg_network_policy *request_network(const struct holt_network_rules *rules,
-                                                 const char *proxy,
+                                                 const char *proxy, const char *const *models,
                                                  struct msg_network_policy *room);
 
 /* Returns the limits of a sandbox. */

@@ -197,7 +197,7 @@ int holt_sandbox_create(struct holt *holt, const struct holt_sandbox_options *op
         .idle_timeout_ms = given.idle_timeout_ms,
         .idle_action = given.idle_action,
         .idempotency_key = given.idempotency_key,
-        .network = request_network(given.network, given.proxy, &network),
+        .network = request_network(given.network, given.proxy, given.models, &network),
         .secrets = given.secrets,
         .secrets_count = request_count(given.secrets),
     };
@@ -372,7 +372,7 @@ int holt_sandbox_fork(struct holt *holt, const char *sandbox,
         .has_ttl_ms = given.sets_ttl,
         .ttl_ms = given.ttl_ms,
         .expire_action = given.expire_action,
-        .network = request_network(given.network, given.proxy, &network),
+        .network = request_network(given.network, given.proxy, NULL, &network),
     };
     if (request_pairs(&arena, given.labels, &request.labels, &request.labels_count, error) < 0)
         return -1;

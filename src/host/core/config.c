@@ -114,6 +114,8 @@
         "names and ranges that are reached without the proxy, with blanks between")                \
     ROW(net_zones, "net.zones", "net-zones", KIND_ZONES, "ZONES", "",                              \
         "private DNS zones: ZONE=ADDRESS[,ADDRESS...], with blanks between")                       \
+    ROW(models, "models", "models", KIND_FILE, "FILE", "",                                         \
+        "providers, models and budgets for sandboxes (JSON); empty: none")                         \
     ROW(net_connections, "net.connections", "net-connections", KIND_U32, "N", "2500",              \
         "connections of a sandbox at once")                                                        \
     ROW(net_connects, "net.connects", "net-connects", KIND_U32, "N", "500",                        \
@@ -181,6 +183,7 @@ static const bool is_live[ROW_COUNT] = {
     [ROW_net_proxy_file] = true,
     [ROW_net_no_proxy] = true,
     [ROW_net_zones] = true,
+    [ROW_models] = true,
     [ROW_shutdown_timeout] = true,
 };
 

@@ -69,6 +69,7 @@ struct config {
     char *net_proxy_file; /* of a file with the URL; "": none */
     char *net_no_proxy;   /* rules, separated by blanks */
     char *net_zones;
+    char *models;             /* file, see host/llm/models.h; "": none */
     uint32_t net_connections; /* the bounds of each sandbox; 0: the default of holt-net */
     uint32_t net_connects;    /* per second */
     uint32_t net_queries;     /* per second */

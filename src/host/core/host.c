@@ -27,6 +27,7 @@
 #include "host/core/settings.h"
 #include "host/core/uids.h"
 #include "host/image/endpoint.h"
+#include "host/llm/llm.h"
 #include "host/machine/guest_socket.h"
 #include "host/machine/machine_internal.h"
 #include "host/machine/pool.h"
@@ -327,6 +328,8 @@ static int start_threads(struct host *host, const struct config *config, struct 
     if (r == 0)
         r = ports_start(config, &host->ports, err);
     if (r == 0)
+        r = llm_open(host->state_fd, config, &host->llm, err);
+    if (r == 0)
         r = net_open(host, config, &host->net, err);
     if (r == 0)
         r = tree_cleaner_start(&host->tree_cleaner, err);
@@ -515,6 +518,7 @@ bool host_close(struct host *host)
     process_writer_stop(host->writer);
     ports_free(host->ports);
     net_close(host->net);
+    llm_close(host->llm);
     reaper_free(host->reaper);
     tree_cleaner_free(host->tree_cleaner);
     expiry_free(host->expiry);
@@ -523,6 +527,11 @@ bool host_close(struct host *host)
     pool_free(host->pool);
     host_free(host);
     return true;
+}
+
+struct llm *host_llm(struct host *host)
+{
+    return host->llm;
 }
 
 struct store *host_store(struct host *host)

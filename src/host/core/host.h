@@ -12,6 +12,7 @@
 struct caller;
 struct config;
 struct host;
+struct llm;
 struct host_extension;
 struct secrets;
 struct store;
@@ -77,6 +78,9 @@ struct store *host_store(struct host *host);
 
 /* Returns the store of secrets, which host_close closes. */
 struct secrets *host_secrets(struct host *host);
+
+/* Returns the models of the host, see host/llm/llm.h. */
+struct llm *host_llm(struct host *host);
 
 /* Returns a descriptor of the state directory, which host_close closes. */
 int host_state_fd(const struct host *host);

@@ -78,6 +78,7 @@ struct host {
     struct thread_check *thread_check;
     struct ports *ports;
     struct net *net;
+    struct llm *llm;
     const struct host_extension *extension; /* NULL: none */
     void *extension_data;
     uint64_t started_ms;

@@ -43,6 +43,7 @@ struct machine {
     struct host *host;
     char id[RUNTIME_ID_MAX];
     atomic_int refs;
+    _Atomic bool has_models;       /* its processes get variables for them, see net_environment */
     _Atomic int64_t net_active_ms; /* when its network was last used, as clock_boot_ms() */
     unsigned uid_slot;
     bool has_shared_uids;       /* another machine owns the slot */

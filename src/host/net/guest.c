@@ -8,6 +8,9 @@
 #include "base/cleanup.h"
 #include "base/xalloc.h"
 #include "egress/control.h"
+#include "host/core/host_internal.h"
+#include "host/llm/llm.h"
+#include "host/machine/machine_internal.h"
 #include "host/net/net_internal.h"
 #include "host/secret/grant.h"
 #include "kernel/sk_lookup.h"
@@ -83,6 +86,8 @@ json_t *net_guest_add_secrets(struct net *net, const struct net_guest *guest, js
 int net_guest_attach(struct net *net, struct net_guest *guest, struct err *err)
 {
     cleanup_with(net_sockets_done) struct net_sockets sockets = { -EBADF, -EBADF };
+    char token[2 * LLM_TOKEN_BYTES + 1];
+    json_t *message;
     int fds[CONTROL_FDS];
     int r = net_namespace_prepare(net, guest, &sockets, err);
 
@@ -90,16 +95,16 @@ int net_guest_attach(struct net *net, struct net_guest *guest, struct err *err)
         return r;
     if (guest->grants) /* it needs the authority, which may be new */
         (void)net_helper_update(net);
+    atomic_store(&guest->machine->has_models, net_policy_models(&guest->policy)[0] != '\0');
+    llm_token(net->host->llm, guest->id, token);
     fds[0] = sockets.listener_fd;
     fds[1] = sockets.resolver_fd;
-    r = net_helper_send(
-        net,
-        net_guest_add_secrets(net, guest,
-                              json_pack("{s:s, s:I, s:s, s:s, s:o, s:I}", "do", "add", "machine",
-                                        (json_int_t)guest->number, "id", guest->id, "owner",
-                                        guest->owner, "policy", net_policy_to_json(&guest->policy),
-                                        "bytesOut", (json_int_t)guest->bytes_out)),
-        fds, CONTROL_FDS);
+    message =
+        json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:o, s:I}", "do", "add", "machine",
+                  (json_int_t)guest->number, "id", guest->id, "owner", guest->owner, "llmToken",
+                  token, "llmAddress", LLM_ADDRESS, "policy", net_policy_to_json(&guest->policy),
+                  "bytesOut", (json_int_t)guest->bytes_out);
+    r = net_helper_send(net, net_guest_add_secrets(net, guest, message), fds, CONTROL_FDS);
     guest->is_attached = r == 0;
     if (r < 0)
         return err_sys(err, r, "send to holt-net");

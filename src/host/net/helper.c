@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "egress/control.h"
 #include "host/core/host_internal.h"
+#include "host/llm/llm.h"
 #include "host/net/net_internal.h"
 #include "host/secret/authority.h"
 #include "host/secret/secret.h"
@@ -71,12 +72,14 @@ static json_t *hello_make(struct net *net)
 {
     json_t *config = json_pack("{s:o, s:b, s:O}", "resolvers", resolvers_read(), "hasIpv6",
                                (int)route_has_ipv6(), "bounds", net->bounds);
+    json_t *models = llm_message(net->host->llm);
 
     authority_add(net, config);
     lock_scope(&net->lock);
 
     net->has_news = false;
     (void)json_object_update(config, net->upstream);
+    (void)json_object_set_new(config, "llm", models);
     return json_pack("{s:s, s:o}", "do", "hello", "config", config);
 }
 

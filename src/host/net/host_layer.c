@@ -11,6 +11,7 @@
 #include "base/xalloc.h"
 #include "host/core/config.h"
 #include "host/core/host_internal.h"
+#include "host/llm/llm.h"
 #include "host/net/net.h"
 #include "host/net/upstream.h"
 
@@ -85,6 +86,8 @@ void network_configure(struct host *host, const struct config *config)
     if (old)
         net_layer_done(old);
     free(old);
+    if (host->llm && llm_configure(host->llm, config, &err) < 0)
+        log_error("the models stay as they were: %s", err.msg);
     if (host->net && net_configure(host->net, config, &err) < 0)
         log_error("network: the proxy and the zones stay as they were: %s", err.msg);
 }

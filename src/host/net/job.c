@@ -78,6 +78,7 @@ static void policy_set(struct net *net, struct net_guest *guest, struct net_job 
 
     net_policy_done(&guest->policy);
     net_policy_copy(job->policy, &guest->policy);
+    atomic_store(&guest->machine->has_models, net_policy_models(&guest->policy)[0] != '\0');
     if (policy_send(net, guest, job->err, &r))
         job_await(net, job, guest->number);
     else

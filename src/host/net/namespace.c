@@ -15,6 +15,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "host/llm/llm.h"
 #include "host/machine/machine_internal.h"
 #include "host/net/net_internal.h"
 #include "kernel/netns_enter.h"
@@ -167,6 +168,11 @@ void net_routes_fill(const struct net_policy *policy, struct net_routes *ret)
     struct range_list ranges = { .list = NULL }, denied = { .list = NULL };
 
     *ret = (struct net_routes){ .count = 0 };
+    if (net_policy_mode(policy) == NET_NONE) { /* everything else has no route at all */
+        routes_add_text(ret, ROUTE_LOCAL, NET_RESOLVER);
+        routes_add_text(ret, ROUTE_LOCAL, LLM_ADDRESS);
+        return;
+    }
     net_policy_each_range(policy, range_collect, &ranges);
     denied_collect(policy, &denied);
     routes_add_text(ret, rest, "0.0.0.0/0");
@@ -181,6 +187,8 @@ void net_routes_fill(const struct net_policy *policy, struct net_routes *ret)
         if (!is_loopback(&denied.list[i]))
             routes_add(ret, ROUTE_PROHIBIT, &denied.list[i]);
     routes_add_text(ret, ROUTE_LOCAL, NET_RESOLVER);
+    if (net_policy_models(policy)[0])
+        routes_add_text(ret, ROUTE_LOCAL, LLM_ADDRESS);
     free(ranges.list);
     free(denied.list);
 }

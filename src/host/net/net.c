@@ -20,6 +20,7 @@
 #include "egress/control.h"
 #include "host/core/config.h"
 #include "host/core/host_internal.h"
+#include "host/llm/llm.h"
 #include "host/machine/machine_internal.h"
 #include "host/net/net_internal.h"
 #include "host/net/upstream.h"
@@ -104,6 +105,15 @@ static void leak_handle(struct net *net, struct net_guest *guest, const json_t *
     guest->leak_written_ms = now_ms;
 }
 
+static void llm_message_handle(struct net *net, const struct net_guest *guest,
+                               const json_t *message)
+{
+    json_t *reply = llm_handle(net->host->llm, guest->id, guest->owner, message);
+
+    if (reply)
+        (void)net_helper_send(net, reply, NULL, 0);
+}
+
 static void message_handle(struct net *net, const json_t *message)
 {
     const char *what = json_string_value(json_object_get(message, "do"));
@@ -120,6 +130,8 @@ static void message_handle(struct net *net, const json_t *message)
         grant_handle(net, guest, message, false);
     } else if (strcmp(what, "log") == 0 && guest) {
         line_handle(net, guest, json_object_get(message, "line"));
+    } else if (strncmp(what, "llm-", 4) == 0 && guest) {
+        llm_message_handle(net, guest, message);
     } else if (strcmp(what, "active") == 0) {
         active_handle(net, json_object_get(message, "machines"), json_object_get(message, "out"));
     } else if (strcmp(what, "limit") == 0 && guest) {
@@ -176,6 +188,7 @@ static void helper_lost(struct net *net)
     for (struct net_guest *guest = net->guests; guest; guest = guest->next)
         guest->is_attached = false;
     counters_keep(net);
+    llm_helper_lost(net->host->llm);
     if (now_ms - net->started_ms >= STEADY_MS)
         net->backoff_ms = 0;
     else
@@ -406,6 +419,12 @@ static int net_do(struct net *net, enum net_job_kind kind, struct net_job job, s
     return r < 0 ? r : job_wait(net, &job);
 }
 
+/* Models are reached over the network of Holt also where there is no other. */
+static bool policy_has_network(const struct net_policy *policy)
+{
+    return net_policy_mode(policy) != NET_NONE || net_policy_models(policy)[0];
+}
+
 struct net_pending {
     struct net *net;
     struct net_job job;
@@ -419,7 +438,7 @@ int net_start_begin(struct net *net, struct machine *machine, const struct net_u
     int r;
 
     *ret = NULL;
-    if (net_policy_mode(policy) == NET_NONE)
+    if (!policy_has_network(policy))
         return 0;
     pending = xcalloc(1, sizeof(*pending));
     pending->net = net;
@@ -451,6 +470,17 @@ int net_start_end(struct net_pending *pending, struct err *err)
     return r;
 }
 
+char **net_environment(struct net *net, const struct machine *machine)
+{
+    const struct net_guest *guest;
+
+    if (!atomic_load(&machine->has_models))
+        return NULL;
+    lock_scope(&net->lock);
+    guest = net_guest_find(net, machine);
+    return guest ? llm_environment(net->host->llm, guest->id) : NULL;
+}
+
 static bool net_has(struct net *net, const struct machine *machine)
 {
     lock_scope(&net->lock);
@@ -463,7 +493,7 @@ int net_set(struct net *net, struct machine *machine, const struct net_user *use
 {
     const struct net_job job = { .machine = machine, .user = *user, .policy = policy };
 
-    if (net_policy_mode(policy) != NET_NONE)
+    if (policy_has_network(policy))
         return net_do(net, NET_JOB_SET, job, err);
     return net_has(net, machine) ? net_do(net, NET_JOB_STOP, job, err) : 0;
 }

@@ -4,7 +4,8 @@
  * addresses local, a BPF program that leads TCP connections to them to one listener, and a resolver
  * on NET_RESOLVER. Both sockets are held by the program holt-net (src/egress), which decides, dials
  * and moves bytes; this folder prepares namespaces, supervises holt-net and keeps the log. A
- * machine whose policy has mode none gets none of that. */
+ * machine whose policy has mode none gets none of that; with models, it gets the routes of the
+ * resolver and of llm.holt. */
 #pragma once
 
 #include <stdbool.h>
@@ -112,6 +113,10 @@ int net_renew_secrets(struct net *net, const char *id, struct err *err);
 /* Ends all connections of the machine. Called before the machine is destroyed or released; does
  * nothing for one without a network. */
 void net_stop(struct net *net, struct machine *machine);
+
+/* Returns the variables that all processes of a machine get, NULL-terminated, in one piece of
+ * memory that the caller frees; NULL: none. */
+char **net_environment(struct net *net, const struct machine *machine);
 
 /* Copies up to `max` lines of a sandbox with numbers above `after`, oldest first. Returns how many;
  * waits up to wait_ms for the first one. */

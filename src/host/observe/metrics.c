@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
+#include "host/llm/llm.h"
 #include "host/machine/pool.h"
 #include "host/net/net.h"
 #include "host/observe/event_ring.h"
@@ -237,6 +238,35 @@ static int write_network(const struct host *host, struct buf *out)
     return r;
 }
 
+static int write_models(const struct host *host, struct buf *out)
+{
+    struct llm_totals totals;
+
+    llm_count(host->llm, &totals);
+    const struct {
+        const char *name, *help;
+        uint64_t value;
+    } rows[] = {
+        { "holt_model_requests_total", "Requests to models that have ended.", totals.requests },
+        { "holt_model_refused_total", "Requests to models that a budget has refused.",
+          totals.refused },
+        { "holt_model_input_tokens_total", "Tokens sent to models, not read from their caches.",
+          totals.tokens.input },
+        { "holt_model_cache_read_tokens_total", "Tokens that models have read from their caches.",
+          totals.tokens.cache_read },
+        { "holt_model_cache_write_tokens_total", "Tokens that models have written to their caches.",
+          totals.tokens.cache_write },
+        { "holt_model_output_tokens_total", "Tokens that models have made.", totals.tokens.output },
+        { "holt_model_cost_nanodollars_total", "Billionths of a dollar that models have cost.",
+          totals.money },
+    };
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(rows); i++)
+        r = write_counter(out, rows[i].name, rows[i].help, rows[i].value);
+    return r;
+}
+
 static int write_pool(struct host *host, struct buf *out)
 {
     int r = write_gauge(out, "holt_pool_size", "Configured size of the warm pool.",
@@ -434,6 +464,8 @@ int host_metrics_write(struct host *host, struct buf *out)
         r = write_tools(host, out);
     if (r == 0)
         r = write_network(host, out);
+    if (r == 0)
+        r = write_models(host, out);
     if (r == 0)
         r = write_pool(host, out);
     if (r == 0)

@@ -12,6 +12,7 @@
 #include "host/core/host_internal.h"
 #include "host/image/defaults.h"
 #include "host/machine/machine_internal.h"
+#include "host/net/net.h"
 #include "host/observe/event_internal.h"
 #include "host/observe/metrics_internal.h"
 #include "host/process/process_internal.h"
@@ -96,12 +97,31 @@ static void process_delist(struct process *process)
     process_unref(process);
 }
 
+/* Returns a list of all variables of two lists (NULL: none), which keep the texts. */
+static char **environment_join(char *const *one, char *const *other)
+{
+    char *const *const lists[] = { one, other };
+    char **joined = xcalloc(1, sizeof(*joined));
+    size_t count = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+        for (char *const *each = lists[i]; each && *each; each++) {
+            joined = xreallocarray(joined, count + 2, sizeof(*joined));
+            joined[count++] = *each;
+            joined[count] = NULL;
+        }
+    }
+    return joined;
+}
+
 int process_send_spawn(struct process *process, const struct process_spec *spec, struct err *err)
 {
     struct machine *machine = process->machine;
     struct message_rlimit files;
     cleanup_with(buf_done) struct buf out = BUF_INIT(FRAME_FROM_DAEMON_MAX);
     cleanup_with(image_defaults_done) struct image_defaults defaults = { .env = NULL };
+    cleanup_free char **models = net_environment(machine->host->net, machine);
+    cleanup_free char **env = environment_join(machine->env, models);
     cleanup_close int cgroup_fd = -EBADF;
     int r = cgroup_open_child(machine->host->cgroups, machine->id, process->id,
                               machine->guest.first_uid, &cgroup_fd, err);
@@ -110,7 +130,7 @@ int process_send_spawn(struct process *process, const struct process_spec *spec,
     host_files_limit(machine->host, machine->limit_files, &files);
     image_defaults_take(machine->host, machine->template, spec, &defaults);
     if (r == 0)
-        r = process_put_spawn(&out, process->number, &defaults.spec, machine->env, &files, err);
+        r = process_put_spawn(&out, process->number, &defaults.spec, env, &files, err);
     if (r < 0)
         return r;
     r = channel_send(&machine->channel, &out, &cgroup_fd, 1);

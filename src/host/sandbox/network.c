@@ -11,8 +11,8 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "host/core/host_internal.h"
+#include "host/llm/llm.h"
 #include "host/net/host_layer.h"
-#include "host/net/net.h"
 #include "host/owner/owner_internal.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "host/sandbox/template_network.h"
@@ -139,10 +139,12 @@ static int layers_record(struct host *host, const struct network_holder *holder,
 {
     int r = 0;
 
-    if (own && own->mode == NET_NONE)
+    if (own && own->mode == NET_NONE && !own->models[0])
         own = NULL;
     if (own)
         r = ceilings_check(host, holder->owner, own->mode, err);
+    if (own && r == 0)
+        r = llm_check(host->llm, holder->owner, own->models, err);
     if (own && r == 0)
         r = path_check(host, holder->runtime, err);
     if (r == 0)

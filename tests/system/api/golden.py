@@ -593,6 +593,14 @@ def owner_calls(call):
     call("remove no owner", "OwnerService/Remove", owner="ann")
 
 
+def model_calls(call):
+    call("no models", "ModelService/List")
+    call("no usage", "ModelService/Usage")
+    call("usage of too many days", "ModelService/Usage", days=100)
+    call("usage of no sandbox", "ModelService/Usage", sandboxId="nobody")
+    call("usage of a bad label", "ModelService/Usage", label="colour")
+
+
 def token_calls(call):
     call("token", "TokenService/Create", label="first")
     made = call("token with all", "TokenService/Create", label="second", readOnly=True, ttlMs="3600000")["token"]["id"]
@@ -637,6 +645,7 @@ def all_calls(daemon, directory):
     tool_calls(call)
     network_calls(call)
     owner_calls(call)
+    model_calls(call)
     token_calls(call)
     console_calls(call)
     template_calls(call, directory)
@@ -714,6 +723,7 @@ BASES = {  # a request that is right, and is refused for what it names, or chang
     "NetworkService/Get": NOBODY, "NetworkService/Log": NOBODY, "NetworkService/Learn": NOBODY, "NetworkService/Test": {**NOBODY, "target": "a.test"},
     "NetworkService/Set": {**NOBODY, "policy": {}},
     "NetworkService/GetTemplate": {"template": "none"}, "NetworkService/SetTemplate": {"template": "none"},
+    "ModelService/List": {}, "ModelService/Usage": NOBODY,
     "OwnerService/Get": {"owner": "nobody"}, "OwnerService/List": {}, "OwnerService/Remove": {"owner": "nobody"},
     "OwnerService/Set": {"owner": "fields", "settings": [{"name": "nothing", "value": "1"}]},
     "TokenService/Create": {"label": "fields", "ttlMs": 60000}, "TokenService/List": {},

@@ -74,6 +74,8 @@ HOLT = {
     "NetworkService/Learn": [AT],
     "NetworkService/GetTemplate": [{"template": "{template}"}, {"template": "{owner}/{template}"}],
     "NetworkService/SetTemplate": [{"template": "{template}", "policy": {"mode": "open"}}, {"template": "{owner}/{template}"}],
+    "ModelService/List": Lists(),
+    "ModelService/Usage": Lists({}, named=[AT]),
     "OwnerService/Get": [{"owner": "{owner}"}],
     "OwnerService/List": Lists(),
     "OwnerService/Set": [{"owner": "{owner}"}],

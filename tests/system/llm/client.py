@@ -1,0 +1,91 @@
+"""What runs in the sandbox: requests to llm.holt with plain sockets, so that every byte is seen."""
+import concurrent.futures
+import http.client
+import json
+import os
+import socket
+import sys
+import time
+
+KEY = os.environ["ANTHROPIC_API_KEY"]
+
+
+def ask(prompt, model="claude", stream=True, max_tokens=100, path="/v1/messages", key=KEY, **more):
+    """Returns status, body and whether the body is whole."""
+    body = json.dumps({"model": model, "stream": stream, "max_tokens": max_tokens,
+                       "messages": [{"role": "user", "content": prompt}], **more})
+    connection = http.client.HTTPConnection("llm.holt", 80)
+    connection.request("POST", path, body, {"x-api-key": key, "content-type": "application/json"})
+    reply = connection.getresponse()
+    try:
+        return reply.status, reply.read().decode(), True
+    except (http.client.IncompleteRead, ConnectionError) as error:
+        return reply.status, getattr(error, "partial", b"").decode(), False
+    finally:
+        connection.close()
+
+
+def say(prompt, **more):
+    status, body, is_whole = ask(prompt, **more)
+    print(status, "whole" if is_whole else "cut")
+    print(body)
+
+
+def crowd(count, tokens):
+    """That many streams at once, all of which must be whole."""
+    prompt = f"[[tokens {tokens}]] [[pace 20]] [[usage 10 {tokens}]]"
+    with concurrent.futures.ThreadPoolExecutor(count) as pool:
+        done = list(pool.map(lambda _: ask(prompt), range(count)))
+    good = [body for status, body, whole in done if status == 200 and whole and body.count("token") > tokens]
+    print(len(good))
+
+
+def race(count):
+    """Requests at once; prints how many of them a budget has let pass."""
+    with concurrent.futures.ThreadPoolExecutor(count) as pool:
+        statuses = list(pool.map(lambda _: ask("[[delay 300]] [[say x]] [[usage 1 1]]")[0], range(count)))
+    print(statuses.count(200), statuses.count(429))
+
+
+def big(megabytes):
+    """A body of that size, most of it one text."""
+    status, body, _ = ask("x" * (megabytes << 20), stream=False)
+    print(status, body[:100])
+
+
+def slow():
+    """Reads a large stream late and slowly; prints how many tokens came."""
+    body = json.dumps({"model": "claude", "stream": True, "max_tokens": 9,
+                       "messages": [{"role": "user", "content": "[[tokens 20000]]"}]}).encode()
+    with socket.create_connection(("llm.holt", 80)) as each:
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        each.sendall(b"POST /v1/messages HTTP/1.1\r\nHost: llm.holt\r\nConnection: close\r\nx-api-key: " + KEY.encode() +
+                     b"\r\nContent-Length: " + str(len(body)).encode() + b"\r\n\r\n" + body)
+        time.sleep(1)
+        data = bytearray()
+        while part := each.recv(65536):
+            data += part
+    print(data.count(b'"text_delta"'), data.endswith(b"0\r\n\r\n"))
+
+
+def abort(count):
+    """Goes away in the middle of streams."""
+    for _ in range(count):
+        connection = http.client.HTTPConnection("llm.holt", 80)
+        body = json.dumps({"model": "claude", "stream": True, "max_tokens": 50,
+                           "messages": [{"role": "user", "content": "[[tokens 100000]] [[pace 5]]"}]})
+        connection.request("POST", "/v1/messages", body, {"x-api-key": KEY})
+        connection.getresponse().read1(100)
+        connection.close()
+
+
+def main():
+    name, *values = sys.argv[1:]
+    if name == "say":
+        options = json.loads(values[1]) if len(values) > 1 else {}
+        say(values[0], **options)
+    else:
+        globals()[name](*map(int, values))
+
+
+main()

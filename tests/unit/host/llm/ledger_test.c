@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "check.h"
+#include "host/llm/ledger.h"
+
+static const struct llm_budget no_limit;
+static const struct llm_call call = {
+    .sandbox = "sb-1", .owner = "ann", .model = "fast", .input = 40, .output = 60, .money = 1000
+};
+
+static int directory_make(void)
+{
+    char path[] = "/tmp/holt-ledger.XXXXXX";
+    int fd;
+
+    CHECK(mkdtemp(path) != NULL);
+    fd = open(path, O_DIRECTORY | O_CLOEXEC);
+    CHECK(fd >= 0);
+    return fd;
+}
+
+static void directory_remove(int fd)
+{
+    char link[64], path[128] = "";
+
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    CHECK(readlink(link, path, sizeof(path) - 1) > 0);
+    (void)unlinkat(fd, "llm.ledger", 0);
+    CHECK(rmdir(path) == 0);
+    (void)close(fd);
+}
+
+static struct llm_ledger *ledger_open(int fd)
+{
+    struct llm_ledger *ledger = NULL;
+    struct err err = { 0 };
+
+    CHECK(llm_ledger_open(fd, &ledger, &err) == 0, "(%s)", err.msg);
+    return ledger;
+}
+
+static int reserve(struct llm_ledger *ledger, const struct llm_budget *sandbox,
+                   const struct llm_budget *owner, uint64_t now_ms, uint64_t *ret)
+{
+    struct llm_refusal refusal = { .text = "" };
+    int r = llm_ledger_reserve(ledger, &call, sandbox, owner, now_ms, ret, &refusal);
+
+    CHECK(r == 0 || (refusal.text[0] && refusal.retry_seconds > 0));
+    return r;
+}
+
+static void check_row(struct llm_ledger *ledger, const struct llm_usage *wanted)
+{
+    cleanup_free struct llm_usage_row *rows = NULL;
+    size_t count = llm_ledger_rows(ledger, 0, &rows);
+
+    CHECK(count == 1);
+    CHECK(memcmp(&rows[0].usage, wanted, sizeof(*wanted)) == 0, "(%llu requests, %llu input)",
+          (unsigned long long)rows[0].usage.requests,
+          (unsigned long long)rows[0].usage.tokens.input);
+}
+
+static void a_call_counts_as_reserved_until_it_is_settled(void)
+{
+    int fd = directory_make();
+    struct llm_ledger *ledger = ledger_open(fd);
+    const struct token_counts used = { .input = 10, .cache_read = 20, .output = 5 };
+    uint64_t ticket = 0;
+
+    CHECK(reserve(ledger, &no_limit, &no_limit, clock_wall_ms(), &ticket) == 0);
+    check_row(ledger, &(struct llm_usage){ .requests = 1,
+                                           .unsettled = 1,
+                                           .tokens = { .input = 40, .output = 60 },
+                                           .money = 1000 });
+    llm_ledger_settle(ledger, ticket, &used, 300);
+    llm_ledger_settle(ledger, ticket, &used, 300); /* once */
+    check_row(ledger, &(struct llm_usage){ .requests = 1, .tokens = used, .money = 300 });
+    llm_ledger_close(ledger);
+    directory_remove(fd);
+}
+
+static void budgets_hold_with_what_is_reserved(void)
+{
+    int fd = directory_make();
+    struct llm_ledger *ledger = ledger_open(fd);
+    const struct llm_budget tokens = { .tokens_day = 250 }, money = { .money_day = 2999 };
+    const struct llm_budget requests = { .requests_minute = 3 };
+    const struct token_counts used = { .output = 1 };
+    uint64_t now_ms = clock_wall_ms() / 60000 * 60000, ticket = 0, ignored;
+
+    CHECK(reserve(ledger, &tokens, &no_limit, now_ms, &ticket) == 0);
+    CHECK(reserve(ledger, &tokens, &money, now_ms, &ignored) == 0);
+    CHECK(reserve(ledger, &tokens, &no_limit, now_ms, &ignored) == -EDQUOT);
+    CHECK(reserve(ledger, &no_limit, &money, now_ms, &ignored) == -EDQUOT);
+    llm_ledger_settle(ledger, ticket, &used, 0);
+    CHECK(reserve(ledger, &tokens, &money, now_ms, &ignored) == 0);
+    CHECK(reserve(ledger, &requests, &no_limit, now_ms, &ignored) == -EDQUOT);
+    CHECK(reserve(ledger, &requests, &no_limit, now_ms + 60000, &ignored) == 0);
+    llm_ledger_close(ledger);
+    directory_remove(fd);
+}
+
+static void what_was_under_way_at_a_kill_stays_reserved(void)
+{
+    int fd = directory_make();
+    struct llm_ledger *ledger = ledger_open(fd), *killed;
+    const struct llm_budget budget = { .requests_day = 2 };
+    const struct token_counts used = { .input = 1, .cache_write = 2, .output = 3 };
+    uint64_t first = 0, second = 0, third;
+    int file;
+
+    CHECK(reserve(ledger, &no_limit, &no_limit, clock_wall_ms(), &first) == 0);
+    CHECK(reserve(ledger, &no_limit, &no_limit, clock_wall_ms(), &second) == 0);
+    llm_ledger_settle(ledger, first, &used, 7);
+    file = openat(fd, "llm.ledger", O_WRONLY | O_APPEND | O_CLOEXEC);
+    CHECK(file >= 0 && write(file, "s 2 1 1", 7) == 7); /* a line that a kill has cut */
+    (void)close(file);
+    killed = ledger;
+    for (int i = 0; i < 2; i++) { /* the second time it reads rows */
+        ledger = ledger_open(fd);
+        check_row(ledger,
+                  &(struct llm_usage){ .requests = 2,
+                                       .unsettled = 1,
+                                       .tokens = { .input = 41, .cache_write = 2, .output = 63 },
+                                       .money = 1007 });
+        CHECK(reserve(ledger, &budget, &no_limit, clock_wall_ms(), &third) == -EDQUOT);
+        CHECK(reserve(ledger, &no_limit, &budget, clock_wall_ms(), &third) == -EDQUOT);
+        llm_ledger_settle(ledger, second, &used, 7); /* it is too late */
+        llm_ledger_close(ledger);
+    }
+    llm_ledger_close(killed);
+    directory_remove(fd);
+}
+
+int main(void)
+{
+    RUN(a_call_counts_as_reserved_until_it_is_settled);
+    RUN(budgets_hold_with_what_is_reserved);
+    RUN(what_was_under_way_at_a_kill_stays_reserved);
+    return 0;
+}
