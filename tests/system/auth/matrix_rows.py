@@ -75,7 +75,7 @@ HOLT = {
     "NetworkService/GetTemplate": [{"template": "{template}"}, {"template": "{owner}/{template}"}],
     "NetworkService/SetTemplate": [{"template": "{template}", "policy": {"mode": "open"}}, {"template": "{owner}/{template}"}],
     "ModelService/List": Lists(),
-    "ModelService/Usage": Lists({}, named=[AT]),
+    "ModelService/Usage": Lists({}, named=[AT, {"owner": "{owner}"}]),
     "OwnerService/Get": [{"owner": "{owner}"}],
     "OwnerService/List": Lists(),
     "OwnerService/Set": [{"owner": "{owner}"}],
