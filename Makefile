@@ -57,7 +57,7 @@ PROTOS := $(sort $(shell find proto -name '*.proto'))
 TABLES := $(OBJ)/generated/wire/holt_v1.o
 ENVD_TABLES := $(OBJ)/generated/e2b/envd_messages.o
 STAMPS := $(GENERATED)/wire/holt_v1.stamp $(GENERATED)/e2b/envd_messages.stamp
-HOST_MODULES := base kernel wire net ssh gateway store runtime host toolbox builder auth http console api $(filter-out $(LEFT_OUT),e2b mcp)
+HOST_MODULES := base kernel wire net ssh gateway agent store runtime host toolbox builder auth http console api $(filter-out $(LEFT_OUT),e2b mcp)
 CLIENT_MODULES := base wire client
 
 # holt-init has no glibc: a trapped CPUID costs 7 us on such machines and glibc's start makes 68.
@@ -178,7 +178,8 @@ install: all console ## install below PREFIX (DESTDIR is honoured)
 	install -m 644 tools/holt.socket.in $(DESTDIR)$(PREFIX)/lib/systemd/system/holt.socket
 	install -d $(DESTDIR)$(PREFIX)/lib/sysusers.d
 	install -m 644 tools/holt.sysusers.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/holt.conf
-	install -d $(DESTDIR)$(PREFIX)/share/holt/console/assets
+	install -d $(DESTDIR)$(PREFIX)/share/holt/agents $(DESTDIR)$(PREFIX)/share/holt/console/assets
+	install -m 644 agents/*.conf $(DESTDIR)$(PREFIX)/share/holt/agents/
 	install -m 644 build/console/index.html* $(DESTDIR)$(PREFIX)/share/holt/console/
 	install -m 644 build/console/assets/* $(DESTDIR)$(PREFIX)/share/holt/console/assets/
 	for page in man/*.[1358]; do install -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/; done
@@ -196,7 +197,7 @@ print-%:
 $(OUT)/holtd: $(call modules,$(HOST_MODULES) daemon)
 	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS_daemon)
 
-$(OUT)/holt: $(call modules,$(CLIENT_MODULES) cli)
+$(OUT)/holt: $(call modules,$(CLIENT_MODULES) cli) $(OBJ)/kernel/path.o
 	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS_cli)
 
 $(OUT)/holt-net: $(call modules,base egress gateway net ssh) $(addprefix $(OBJ)/kernel/,caps.o fds.o route.o)

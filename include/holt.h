@@ -269,6 +269,7 @@ struct holt_sandbox {
     uint32_t codebase_base;     /* that its changes are compared with */
     const char *const *secrets; /* names of its secrets, see holt_secret.h */
     size_t secret_count;
+    const struct holt_agent *agent; /* from holt_sandbox_create with a type, see holt_agent.h */
 };
 
 struct holt_sandbox_list {
@@ -303,6 +304,8 @@ struct holt_sandbox_options {
     const char *codebase;       /* "name" or "name:/path", by name or id; see holt_codebase.h */
     const char *const *secrets; /* names of secrets, see holt_secret.h; ends with NULL */
     const char *const *models;  /* that it may use at llm.holt, see holt_model.h; ends with NULL */
+    const char *type;           /* of the agent in it, see holt_agent.h */
+    const struct holt_agent_settings *agent; /* with a type */
 };
 
 /* Creates a sandbox. options may be NULL. All functions accept the id or the name of a sandbox. */
@@ -927,6 +930,7 @@ HOLT_API int holt_env_execute_tool(struct holt_env *env, const struct holt_tool_
 }
 #endif
 
+#include "holt_agent.h"
 #include "holt_codebase.h"
 #include "holt_host.h"
 #include "holt_model.h"

@@ -104,13 +104,6 @@ struct listing {
     char base[ENTRY_PATH_MAX + 1]; /* absolute, without a slash at the end */
 };
 
-static char *text_copy(struct arena *arena, const char *text)
-{
-    size_t size = strlen(text) + 1;
-
-    return memcpy(arena_take(arena, size, 1), text, size);
-}
-
 /* Copies the texts: the answer is valid only until the next one. */
 static void listing_add(struct listing *listing, struct file_entry entry)
 {
@@ -121,9 +114,9 @@ static void listing_add(struct listing *listing, struct file_entry entry)
     listing->last = path + base_len + 1;
     listing->bytes += strlen(path) + strlen(entry.target);
     entry.path = path;
-    entry.target = text_copy(listing->arena, entry.target);
-    entry.user_name = text_copy(listing->arena, entry.user_name);
-    entry.group_name = text_copy(listing->arena, entry.group_name);
+    entry.target = arena_copy_text(listing->arena, entry.target);
+    entry.user_name = arena_copy_text(listing->arena, entry.user_name);
+    entry.group_name = arena_copy_text(listing->arena, entry.group_name);
     entry.same_as = "";
     listing->entries[listing->count++] = file_entry_message(&entry);
 }

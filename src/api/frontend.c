@@ -111,6 +111,7 @@ static struct rpc *rpc_new(struct exchange *exchange, const struct route *route)
         .host = api->host,
         .listener = exchange->listener,
         .tokens = api->tokens,
+        .agents_dir = api->agents_dir,
         .sessions = exchange->listener->sessions,
         .has_port_names = api->has_port_names,
         .is_local = exchange->listener->is_local,

@@ -10,7 +10,8 @@ struct token_store;
 struct api {
     struct host *host;
     struct token_store *tokens;
-    bool has_port_names; /* a front end serves ports of sandboxes by host name */
+    const char *agents_dir; /* agent types of this host */
+    bool has_port_names;    /* a front end serves ports of sandboxes by host name */
 };
 
 extern const struct frontend_ops holt_frontend;

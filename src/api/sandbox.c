@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/message/agent_setup.h"
 #include "api/message/messages.h"
 #include "api/message/network_messages.h"
 #include "api/message/process_messages.h"
@@ -165,6 +166,19 @@ static void address_write(const struct listener *listener, const char *id, char 
                        dash + (*dash == '-'), name);
 }
 
+/* Prepares the agent of a new sandbox, which is removed if that fails. The agent of a joined one is
+ * prepared by the call that created it, or was. */
+static int agent_make(const struct call *call, struct agent_setup *setup, struct sandbox *sandbox,
+                      bool is_joined, struct msg_agent *ret, struct err *err)
+{
+    struct err ignored;
+    int r = agent_setup_finish(call, setup, sandbox, is_joined, ret, err);
+
+    if (r < 0 && !is_joined)
+        (void)sandbox_destroy(sandbox, &ignored);
+    return r;
+}
+
 int sandbox_service_create(const struct call *call,
                            const struct msg_create_sandbox_request *request, struct err *err)
 {
@@ -174,7 +188,9 @@ int sandbox_service_create(const struct call *call,
     struct host_capabilities can;
     struct msg_sandbox message;
     cleanup_with(net_layer_done) struct net_layer network = { 0 };
+    cleanup_with(agent_setup_done) struct agent_setup setup = { .is_wanted = false };
     struct sandbox_spec spec;
+    struct msg_agent agent;
     char *address = arena_take(call->arena, LISTENER_ADDRESS_SIZE, 1);
     bool is_joined = false;
     int r = spec_fill(call, request, &spec, err);
@@ -184,7 +200,11 @@ int sandbox_service_create(const struct call *call,
     spec.secrets = request->secrets;
     spec.secret_count = request->secrets_count;
     if (r == 0)
+        r = agent_setup_begin(call, request, &setup, &spec, &network, err);
+    if (r == 0)
         r = sandbox_create_once(call->host, &spec, &sandbox, &is_joined, err);
+    if (r == 0 && setup.is_wanted)
+        r = agent_make(call, &setup, sandbox, is_joined, &agent, err);
     if (r < 0)
         return r;
     sandbox_get_info(sandbox, false, &info);
@@ -195,7 +215,8 @@ int sandbox_service_create(const struct call *call,
         address_write(call->listener, info.id, address);
     return call_reply(call,
                       MESSAGE(msg_create_sandbox_response, .sandbox = &message, .joined = is_joined,
-                              .capabilities = &capabilities, .address = address),
+                              .capabilities = &capabilities, .address = address,
+                              .agent = setup.is_wanted ? &agent : NULL),
                       err);
 }
 

@@ -25,13 +25,14 @@ struct call {
     struct token_store *tokens;
     struct session_store *sessions; /* logins and previews; NULL: none */
     const struct caller *caller;
-    bool is_local;         /* it came over the unix socket */
-    bool has_port_names;   /* a front end serves ports of sandboxes by host name */
-    bool is_raw;           /* the connection is handed over to the stream, which makes frames */
-    int connection_fd;     /* hangs up when the client goes away */
-    struct buf *out;       /* of a unary call: a service may write the reply here as JSON text */
-    const json_t *message; /* the request as it came */
-    struct arena *arena;   /* for what lives as long as the request */
+    bool is_local;          /* it came over the unix socket */
+    const char *agents_dir; /* agent types of this host */
+    bool has_port_names;    /* a front end serves ports of sandboxes by host name */
+    bool is_raw;            /* the connection is handed over to the stream, which makes frames */
+    int connection_fd;      /* hangs up when the client goes away */
+    struct buf *out;        /* of a unary call: a service may write the reply here as JSON text */
+    const json_t *message;  /* the request as it came */
+    struct arena *arena;    /* for what lives as long as the request */
 };
 
 /* Returns r. If it is an error of the sandbox that the request names, its message gets the word of

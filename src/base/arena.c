@@ -3,6 +3,7 @@
 
 #include <stdalign.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { BLOCK_BYTES = 4096 - 64 };
 
@@ -51,6 +52,13 @@ void *arena_take(struct arena *arena, size_t count, size_t size)
     if (!memory)
         abort();
     return memory;
+}
+
+char *arena_copy_text(struct arena *arena, const char *text)
+{
+    size_t size = strlen(text) + 1;
+
+    return memcpy(arena_take(arena, size, 1), text, size);
 }
 
 void arena_done(struct arena *arena)

@@ -23,5 +23,8 @@ void *arena_alloc(struct arena *arena, size_t count, size_t size);
 /* The same for what no client sizes: aborts without memory, as xcalloc does. */
 void *arena_take(struct arena *arena, size_t count, size_t size);
 
+/* Returns a copy of the text, as arena_take does. */
+char *arena_copy_text(struct arena *arena, const char *text);
+
 /* Frees everything. */
 void arena_done(struct arena *arena);

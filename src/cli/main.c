@@ -60,6 +60,12 @@ const struct command *const commands[] = {
 
     &command_mcp,
 
+    &command_agent_ls,
+    &command_agent_show,
+    &command_agent_run,
+    &command_agent_serve,
+    &command_agent_install,
+
     &command_template_build,
     &command_template_pull,
     &command_template_import,

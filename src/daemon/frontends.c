@@ -63,7 +63,9 @@ static int frontends_fill(struct frontends *frontends, const struct config *conf
 {
     int r = token_store_open(config->state, &frontends->tokens, err);
 
-    frontends->api = (struct api){ .host = frontends->host, .tokens = frontends->tokens };
+    frontends->api = (struct api){ .host = frontends->host,
+                                   .tokens = frontends->tokens,
+                                   .agents_dir = config->agents_dir };
     if (r < 0)
         return r;
 #if HOLT_E2B

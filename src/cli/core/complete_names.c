@@ -71,6 +71,14 @@ static void templates_offer(struct holt *holt, const char *sandbox, const char *
                item, complete_offer(start, item->name, item->kind));
 }
 
+static void agent_types_offer(struct holt *holt, const char *sandbox, const char *start)
+{
+    (void)sandbox;
+    OFFER_LIST(struct holt_agent_type_list,
+               holt_agent_type_list(holt, HOLT_NO_DEADLINE, &list, &error), item,
+               complete_offer(start, item->name, item->summary));
+}
+
 static void snapshot_offer(const struct holt_snapshot *snapshot, const char *start)
 {
     char time[TIME_TEXT_SIZE];
@@ -161,19 +169,13 @@ static const struct source {
     bool is_of_sandbox;
     void (*offer)(struct holt *holt, const char *sandbox, const char *start);
 } sources[] = {
-    { "ID", false, sandboxes_offer },
-    { "ID:", false, places_offer },
-    { "TEMPLATE", false, templates_offer },
-    { "SNAPSHOT", true, snapshots_offer },
-    { "PROCESS", true, processes_offer },
-    { "VOLUME", false, volumes_offer },
-    { "SECRET", false, secrets_offer },
-    { "OWNER", false, owners_offer },
-    { "TOKEN", false, tokens_offer },
-    { "SESSION", false, sessions_offer },
-    { "TOOL", false, tools_offer },
-    { "SHELL", true, shells_offer },
-    { "UNRECORDED", false, unrecorded_offer },
+    { "ID", false, sandboxes_offer },      { "ID:", false, places_offer },
+    { "TYPE", false, agent_types_offer },  { "TEMPLATE", false, templates_offer },
+    { "SNAPSHOT", true, snapshots_offer }, { "PROCESS", true, processes_offer },
+    { "VOLUME", false, volumes_offer },    { "SECRET", false, secrets_offer },
+    { "OWNER", false, owners_offer },      { "TOKEN", false, tokens_offer },
+    { "SESSION", false, sessions_offer },  { "TOOL", false, tools_offer },
+    { "SHELL", true, shells_offer },       { "UNRECORDED", false, unrecorded_offer },
 };
 
 void complete_names(const char *kind, const char *sandbox, const char *start)

@@ -54,12 +54,12 @@ void diff_path_add(struct buf *out, const char *prefix, const char *path)
     (void)buf_add_str(out, quote);
 }
 
-static void print_path(const char *prefix, const char *path)
+static void print_path(FILE *out, const char *prefix, const char *path)
 {
     cleanup_with(buf_done) struct buf text = BUF_INIT(DIFF_NAME_MAX);
 
     diff_path_add(&text, prefix, path);
-    (void)printf("%s", text.data ? text.data : "");
+    (void)fprintf(out, "%s", text.data ? text.data : "");
 }
 
 void diff_print_name(const struct holt_change *change)
@@ -68,40 +68,40 @@ void diff_print_name(const struct holt_change *change)
 
     (void)printf("%c ", letter);
     if (letter == 'R') {
-        print_path("", change->old_path);
+        print_path(stdout, "", change->old_path);
         (void)printf(" -> ");
     }
-    print_path("", change->path);
+    print_path(stdout, "", change->path);
     (void)printf("\n");
 }
 
 /* Prints "a/etc/passwd": paths in a patch are not absolute. */
-static void print_side(const char *prefix, const char *path)
+static void print_side(FILE *out, const char *prefix, const char *path)
 {
-    print_path(prefix, *path ? path + 1 : path);
+    print_path(out, prefix, *path ? path + 1 : path);
 }
 
-static void print_header(const struct holt_change *change)
+static void print_header(const struct holt_change *change, FILE *out)
 {
     char letter = diff_letter(change);
     const char *old_path = letter == 'R' ? change->old_path : change->path;
 
-    (void)printf("diff --git ");
-    print_side("a/", old_path);
-    (void)printf(" ");
-    print_side("b/", change->path);
-    (void)printf("\n");
+    (void)fprintf(out, "diff --git ");
+    print_side(out, "a/", old_path);
+    (void)fprintf(out, " ");
+    print_side(out, "b/", change->path);
+    (void)fprintf(out, "\n");
     if (letter == 'A')
-        (void)printf("new file mode 100644\n");
+        (void)fprintf(out, "new file mode 100644\n");
     if (letter == 'D')
-        (void)printf("deleted file mode 100644\n");
+        (void)fprintf(out, "deleted file mode 100644\n");
     if (letter != 'R')
         return;
-    (void)printf("similarity index 100%%\nrename from ");
-    print_side("", old_path);
-    (void)printf("\nrename to ");
-    print_side("", change->path);
-    (void)printf("\n");
+    (void)fprintf(out, "similarity index 100%%\nrename from ");
+    print_side(out, "", old_path);
+    (void)fprintf(out, "\nrename to ");
+    print_side(out, "", change->path);
+    (void)fprintf(out, "\n");
 }
 
 static bool has_header(const struct holt_change *change)
@@ -122,16 +122,16 @@ static bool is_header_only(const struct holt_change *change)
     return letter == 'R' || (is_empty && letter != 'M');
 }
 
-void diff_print_patch(const struct holt_change *change)
+void diff_print_patch(const struct holt_change *change, FILE *out)
 {
     bool continues = diff_letter(change) == 0;
 
     if (continues || change->patch_len > 0) {
         if (!continues && !has_header(change))
-            print_header(change);
-        (void)fwrite(change->patch, 1, change->patch_len, stdout);
+            print_header(change, out);
+        (void)fwrite(change->patch, 1, change->patch_len, out);
     } else if (is_header_only(change)) {
-        print_header(change);
+        print_header(change, out);
     } else {
         (void)report("left out of the patch: %.400s, which is %s%s", change->path,
                      change->is_binary ? "not text" : "a ", change->is_binary ? "" : change->type);

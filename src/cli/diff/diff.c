@@ -55,7 +55,7 @@ static int change_take(void *context, const struct holt_change *change)
     if (options->output.wants_json)
         print_change_json(change);
     else if (options->wants_patch)
-        diff_print_patch(change);
+        diff_print_patch(change, stdout);
     else if (diff_letter(change) == 0)
         return 0;
     else if (options->wants_stat)

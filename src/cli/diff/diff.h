@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/buf.h"
 
@@ -20,7 +21,7 @@ enum { DIFF_NAME_MAX = 16 * 1024 * 1024 };
 void diff_print_name(const struct holt_change *change);
 
 /* Prints a part of a patch for `git apply`; reports changes that a patch cannot express. */
-void diff_print_patch(const struct holt_change *change);
+void diff_print_patch(const struct holt_change *change, FILE *out);
 
 /* The rows of git diff --stat, collected until all are known. */
 struct diff_stat {

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -96,6 +97,22 @@ static bool input_send(struct input *input, ssize_t n)
     return bytes_send(input, input->typed, (size_t)n) == 0;
 }
 
+/* Ends the threads; made with the first one. */
+static int stop_fd = -EBADF;
+
+/* Waits for input; returns false if the thread is to end. */
+static bool input_wait(void)
+{
+    struct pollfd waits[] = { { .fd = STDIN_FILENO, .events = POLLIN },
+                              { .fd = stop_fd, .events = POLLIN } };
+    int r;
+
+    do
+        r = poll(waits, ARRAY_SIZE(waits), -1);
+    while (r < 0 && errno == EINTR);
+    return r > 0 && !waits[1].revents;
+}
+
 /* A send returns when the sandbox has room for more: back-pressure. Any error means that the
  * process has ended or closed its stdin; its events have the reason. */
 static void input_main(void *argument)
@@ -105,9 +122,11 @@ static void input_main(void *argument)
     const size_t room = INPUT_SIZE - (input->leave_fd >= 0 ? 1 : 0);
     ssize_t n;
 
-    do
+    while (input_wait()) {
         n = read(STDIN_FILENO, input->typed, room);
-    while ((n < 0 && errno == EINTR) || input_send(input, n));
+        if ((n >= 0 || errno != EINTR) && !input_send(input, n))
+            break;
+    }
     input_free(input);
 }
 
@@ -116,6 +135,8 @@ int run_input_start(const struct run_input *options)
     struct input *input = xcalloc(1, sizeof(*input));
     int r;
 
+    if (stop_fd < 0)
+        stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     input->process = options->process;
     input->keeps_open = options->keeps_open;
     input->leave_fd = options->leave_fd < 0 ? -1 : fcntl(options->leave_fd, F_DUPFD_CLOEXEC, 3);
@@ -123,6 +144,14 @@ int run_input_start(const struct run_input *options)
     if (r < 0)
         input_free(input);
     return r;
+}
+
+void run_input_stop(void)
+{
+    const uint64_t one = 1;
+
+    if (stop_fd >= 0)
+        (void)!write(stop_fd, &one, sizeof(one));
 }
 
 bool run_input_is_waiting(void)

@@ -15,6 +15,9 @@ struct run_input {
  */
 int run_input_start(const struct run_input *options);
 
+/* Lets the thread end, so that later input is for this program. No further one can be started. */
+void run_input_stop(void);
+
 /* Returns whether stdin is a pipe or socket that has data. */
 bool run_input_is_waiting(void);
 

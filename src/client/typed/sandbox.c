@@ -161,6 +161,24 @@ static const struct msg_codebase_mount *codebase_make(const char *text, struct a
     return mount;
 }
 
+static const struct holt_agent *agent_make(void *result, const struct msg_agent *message)
+{
+    struct holt_agent *agent = result_part(result, 1, sizeof(*agent));
+
+    *agent = (struct holt_agent){
+        .type = message->type,
+        .command = message->command,
+        .task = message->task,
+        .env = result_labels(result, message->env, message->env_count),
+        .env_count = message->env_count,
+        .user = message->user,
+        .token = message->token,
+        .process = message->process_id,
+        .address = message->address,
+    };
+    return agent;
+}
+
 static int created_fill(void *result, const void *message, struct holt_error *error)
 {
     const struct msg_create_sandbox_response *reply = message;
@@ -169,7 +187,32 @@ static int created_fill(void *result, const void *message, struct holt_error *er
         return -1;
     ((struct holt_sandbox *)result)->is_joined = reply->joined;
     ((struct holt_sandbox *)result)->address = reply->address;
+    if (reply->agent)
+        ((struct holt_sandbox *)result)->agent = agent_make(result, reply->agent);
     return 0;
+}
+
+/* Fills in the settings of an agent, if there are any. */
+static int agent_settings_take(const struct holt_agent_settings *options, struct arena *arena,
+                               const struct msg_agent_settings **ret, struct holt_error *error)
+{
+    struct holt_agent_settings given = HOLT_INIT(holt_agent_settings);
+    struct msg_agent_settings *settings = arena_take(arena, 1, sizeof(*settings));
+
+    if (!options)
+        return 0;
+    if (options_take(&given, sizeof(given), options, error) < 0)
+        return -1;
+    *settings = (struct msg_agent_settings){
+        .serve = given.serves,
+        .token = given.token,
+        .assistant_name = given.assistant_name,
+        .workspace_id = given.workspace_id,
+        .bridge_url = given.bridge_url,
+        .bridge_secret = given.bridge_secret,
+    };
+    *ret = settings;
+    return request_pairs(arena, given.env, &settings->env, &settings->env_count, error);
 }
 
 int holt_sandbox_create(struct holt *holt, const struct holt_sandbox_options *options,
@@ -200,8 +243,10 @@ int holt_sandbox_create(struct holt *holt, const struct holt_sandbox_options *op
         .network = request_network(given.network, given.proxy, given.models, &network),
         .secrets = given.secrets,
         .secrets_count = request_count(given.secrets),
+        .type = given.type,
     };
-    if (request_pairs(&arena, given.labels, &request.labels, &request.labels_count, error) < 0)
+    if (request_pairs(&arena, given.labels, &request.labels, &request.labels_count, error) < 0 ||
+        agent_settings_take(given.agent, &arena, &request.agent, error) < 0)
         return -1;
     request.codebase = codebase_make(given.codebase, &arena);
     request.volumes = mounts_make(given.volumes, &arena);

@@ -40,6 +40,8 @@
         "files of the web console; empty: where they are built or installed")                      \
     ROW(console_ttl, "console.ttl", "console-ttl", KIND_DURATION, "TIME", "168h",                  \
         "how long a login to the web console lasts")                                               \
+    ROW(agents_dir, "agents.dir", "agents-dir", KIND_FILE, "DIR", "/etc/holt/agents",              \
+        "files of agent types of this host, beside those of Holt")                                 \
     ROW(runtime, "runtime", "runtime", KIND_NAME, "NAME", "native", "default runtime")             \
     ROW(template, "template", "template", KIND_NAME, "NAME", "host", "default template")           \
     ROW(storage, "storage", "storage", KIND_STORAGE, "KIND", "auto",                               \

@@ -26,6 +26,7 @@ struct config {
     char *socket_owners;  /* see auth/peer.h */
     char *tls_cert;       /* file of the certificate; "": no TLS */
     char *tls_key;
+    char *agents_dir;       /* directory of agent types of this host */
     char *runtime;          /* default runtime */
     char *template;         /* default template */
     char *storage;          /* of volumes: auto, btrfs, zfs:POOL/DATASET or dir */

@@ -249,6 +249,15 @@ def sandbox_calls(call):
     call("destroy again", "SandboxService/Destroy", sandboxId="nulls")
 
 
+def agent_calls(call):
+    call("agent type", "AgentService/Get", name="shell")
+    call("agent type of nobody", "AgentService/Get", name="nobody")
+    call("create with an agent", "SandboxService/Create", name="agent", type="shell", agent={"workspaceId": "w1"})
+    call("create with no agent type", "SandboxService/Create", type="nobody")
+    call("create with a server of none", "SandboxService/Create", type="shell", agent={"serve": True})
+    call("destroy the agent", "SandboxService/Destroy", sandboxId="agent")
+
+
 def volume_calls(call):
     call("no volumes", "VolumeService/List")
     call("volume", "VolumeService/Create", name="data")
@@ -633,6 +642,7 @@ def all_calls(daemon, directory):
     call = Calls(daemon)
     host_calls(call)
     sandbox_calls(call)
+    agent_calls(call)
     volume_calls(call)
     secret_calls(call)
     codebase_calls(call, lambda name, script: daemon.stream("/holt.v1.ProcessService/Exec", {
@@ -718,6 +728,7 @@ BASES = {  # a request that is right, and is refused for what it names, or chang
     "CodebaseService/Add": {"name": "nothing", "source": "nothing"}, "CodebaseService/List": {},
     "CodebaseService/Remove": {"codebase": "nothing"}, "CodebaseService/Log": {"codebase": "nothing"},
     "CodebaseService/Commit": NOBODY, "CodebaseService/Discard": NOBODY,
+    "AgentService/List": {}, "AgentService/Get": {"name": "nothing"},
     "VolumeService/Create": {"name": "a volume's name"}, "VolumeService/List": {},
     "VolumeService/Remove": {"volume": "nothing"}, "VolumeService/Adopt": {"volume": "nothing"},
     "NetworkService/Get": NOBODY, "NetworkService/Log": NOBODY, "NetworkService/Learn": NOBODY, "NetworkService/Test": {**NOBODY, "target": "a.test"},

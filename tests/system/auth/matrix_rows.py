@@ -47,6 +47,8 @@ def requests(row):
 
 # What names an object of another owner. The reply must be the same as for an object that does not exist.
 HOLT = {
+    "AgentService/List": Lists(),
+    "AgentService/Get": Lists({"name": "shell"}),
     "ConsoleService/CreateLogin": Makes({}),
     "ConsoleService/ListSessions": Lists(),
     "ConsoleService/RevokeSession": [{"id": "{login}"}],
