@@ -252,6 +252,7 @@ static int sandbox_adopt(struct sandbox *sandbox, struct err *err)
         return r;
     }
     sandbox->machine->env = secret_env_make(info->secrets);
+    machine_set_template(sandbox->machine, info->template);
     if (sandbox_network_start(sandbox, sandbox->machine, err) < 0)
         log_error("sandbox '%s' reaches nothing: %s", info->id, err->msg);
     r = cgroup_freeze(sandbox->host->cgroups, info->machine, info->state == SANDBOX_PAUSED);

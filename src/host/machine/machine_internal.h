@@ -140,6 +140,9 @@ struct machine_files {
 int machine_enter(struct machine *machine, const struct machine_files *files,
                   struct volume_mounts *ret_old, struct err *err);
 
+/* Says which template the root is made of: processes have the defaults of an image. */
+void machine_set_template(struct machine *machine, const char *template);
+
 /* Opens the mounts of the machine's root, so that their last close, which may sync a filesystem, is
  * the caller's and not that of holt-init. They are not held all the time, because that would take
  * a descriptor for each. */

@@ -163,12 +163,17 @@ int machine_set_scratch_root(struct machine *machine, const char *template, stru
         return r;
     machine->old_volume = machine->volume;
     machine->volume = volume;
-    (void)snprintf(machine->template, sizeof(machine->template), "%s", template);
+    machine_set_template(machine, template);
     r = volume_mount(volume, userns_fd, machine->guest.first_uid, &mounts, err);
     if (r < 0)
         return r;
     parts = parts_from_mounts(&mounts);
     return machine_send_root(machine, &parts, machine->id, NULL, err);
+}
+
+void machine_set_template(struct machine *machine, const char *template)
+{
+    (void)snprintf(machine->template, sizeof(machine->template), "%s", template);
 }
 
 void machine_drop_volume(struct machine *machine)

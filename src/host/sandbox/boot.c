@@ -67,6 +67,7 @@ static int machine_prepare(struct sandbox *sandbox, struct machine *machine, str
     fault_point("boot.rooted");
     machine_drop_volume(machine);
     machine->env = secret_env_make(sandbox->info.secrets);
+    machine_set_template(machine, sandbox->info.template);
     machine_activate(machine);
     return machine_listen(machine, err);
 }
