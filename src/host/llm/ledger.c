@@ -22,6 +22,7 @@
 #include "base/io.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/text/parse.h"
 #include "base/xalloc.h"
 
 #define LEDGER_FILE "llm.ledger"
@@ -236,22 +237,57 @@ static int line_write(struct llm_ledger *ledger, const char *line, size_t len)
     return r;
 }
 
+/* Reads the next field of a line, which is separated by blanks. */
+static bool word_next(const char **line, char *ret, size_t size)
+{
+    const char *start = *line + strspn(*line, " ");
+    size_t len = strcspn(start, " \n");
+
+    *line = start + len;
+    if (len == 0 || len >= size)
+        return false;
+    memcpy(ret, start, len);
+    ret[len] = '\0';
+    return true;
+}
+
+static bool numbers_next(const char **line, uint64_t *const *list, size_t count)
+{
+    char text[32];
+
+    for (size_t i = 0; i < count; i++)
+        if (!word_next(line, text, sizeof(text)) || parse_u64(text, list[i]) < 0)
+            return false;
+    return true;
+}
+
+static bool names_next(const char **line, char *sandbox, char *owner, char *model)
+{
+    return word_next(line, sandbox, LLM_SANDBOX_SIZE) &&
+           word_next(line, owner, OWNER_NAME_MAX + 1) && word_next(line, model, MODEL_NAME_MAX + 1);
+}
+
+/* The readers get a line behind the letter that says what it is. */
 static void row_read(struct llm_ledger *ledger, const char *line, uint64_t today)
 {
     struct llm_usage_row row = { .day = 0 };
     struct llm_usage *usage = &row.usage;
     const struct llm_call call = { .sandbox = row.sandbox, .owner = row.owner, .model = row.model };
+    uint64_t *const day_number[] = { &row.day };
+    uint64_t *const counts[] = { &usage->requests,
+                                 &usage->unsettled,
+                                 &usage->tokens.input,
+                                 &usage->tokens.cache_read,
+                                 &usage->tokens.cache_write,
+                                 &usage->tokens.output,
+                                 &usage->money };
     struct account *accounts[2];
     struct window *day;
     size_t index;
 
-    if (sscanf(line,
-               "u %" SCNu64 " %63s %64s %128s %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-               " %" SCNu64 " %" SCNu64 " %" SCNu64,
-               &row.day, row.sandbox, row.owner, row.model, &usage->requests, &usage->unsettled,
-               &usage->tokens.input, &usage->tokens.cache_read, &usage->tokens.cache_write,
-               &usage->tokens.output, &usage->money) != 11 ||
-        row.day + DAYS_KEPT < today)
+    if (!numbers_next(&line, day_number, 1) ||
+        !names_next(&line, row.sandbox, row.owner, row.model) ||
+        !numbers_next(&line, counts, ARRAY_SIZE(counts)) || row.day + DAYS_KEPT < today)
         return;
     index = row_of(ledger, row.day, &call); /* first: it may move the rows */
     ledger->rows[index].usage = *usage;
@@ -273,9 +309,11 @@ static void reservation_read(struct llm_ledger *ledger, const char *line)
     char sandbox[LLM_SANDBOX_SIZE], owner[OWNER_NAME_MAX + 1], model[MODEL_NAME_MAX + 1];
     struct llm_call call = { .sandbox = sandbox, .owner = owner, .model = model };
     uint64_t ticket, ms;
+    uint64_t *const first[] = { &ticket, &ms };
+    uint64_t *const last[] = { &call.input, &call.output, &call.money };
 
-    if (sscanf(line, "r %" SCNu64 " %" SCNu64 " %63s %64s %128s %" SCNu64 " %" SCNu64 " %" SCNu64,
-               &ticket, &ms, sandbox, owner, model, &call.input, &call.output, &call.money) == 8)
+    if (numbers_next(&line, first, ARRAY_SIZE(first)) && names_next(&line, sandbox, owner, model) &&
+        numbers_next(&line, last, ARRAY_SIZE(last)))
         (void)reservation_add(ledger, &call, ticket, ms);
 }
 
@@ -283,11 +321,12 @@ static void settled_read(struct llm_ledger *ledger, const char *line)
 {
     struct token_counts tokens = { 0 };
     uint64_t ticket, money;
+    uint64_t *const fields[] = {
+        &ticket, &tokens.input, &tokens.cache_read, &tokens.cache_write, &tokens.output, &money
+    };
     cleanup_free struct reservation *old = NULL;
 
-    if (sscanf(line, "s %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
-               &ticket, &tokens.input, &tokens.cache_read, &tokens.cache_write, &tokens.output,
-               &money) != 6)
+    if (!numbers_next(&line, fields, ARRAY_SIZE(fields)))
         return;
     old = reservation_take(ledger, ticket);
     if (old)
@@ -302,11 +341,11 @@ static void ledger_read(struct llm_ledger *ledger, FILE *file, uint64_t today)
         if (!strchr(line, '\n'))
             break;
         if (line[0] == 'u')
-            row_read(ledger, line, today);
+            row_read(ledger, line + 1, today);
         else if (line[0] == 'r')
-            reservation_read(ledger, line);
+            reservation_read(ledger, line + 1);
         else if (line[0] == 's')
-            settled_read(ledger, line);
+            settled_read(ledger, line + 1);
     }
 }
 
@@ -441,16 +480,16 @@ static int budget_check(struct llm_ledger *ledger, const struct llm_call *call, 
 }
 
 int llm_ledger_reserve(struct llm_ledger *ledger, const struct llm_call *call,
-                       const struct llm_budget *of_sandbox, const struct llm_budget *of_owner,
-                       uint64_t now_ms, uint64_t *ret_ticket, struct llm_refusal *ret_refusal)
+                       const struct llm_budgets *budgets, uint64_t now_ms, uint64_t *ret_ticket,
+                       struct llm_refusal *ret_refusal)
 {
     char line[LINE_SIZE];
     int r, len;
     lock_scope(&ledger->lock);
 
-    r = budget_check(ledger, call, false, of_sandbox, now_ms, ret_refusal);
+    r = budget_check(ledger, call, false, &budgets->sandbox, now_ms, ret_refusal);
     if (r == 0)
-        r = budget_check(ledger, call, true, of_owner, now_ms, ret_refusal);
+        r = budget_check(ledger, call, true, &budgets->owner, now_ms, ret_refusal);
     if (r == 0 && ledger->row_count >= ROWS_MAX)
         r = -ENOSPC;
     ledger->totals.refused += r == -EDQUOT;

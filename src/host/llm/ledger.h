@@ -26,6 +26,11 @@ struct llm_budget {
     uint64_t money_day;
 };
 
+/* What applies to one call. */
+struct llm_budgets {
+    struct llm_budget sandbox, owner;
+};
+
 struct llm_usage {
     uint64_t requests;
     uint64_t unsettled; /* of them: counted as reserved */
@@ -60,8 +65,8 @@ void llm_ledger_close(struct llm_ledger *ledger);
 
 /* Reserves for a call. Returns 0 with a ticket, -EDQUOT with the reason, or -errno. */
 int llm_ledger_reserve(struct llm_ledger *ledger, const struct llm_call *call,
-                       const struct llm_budget *of_sandbox, const struct llm_budget *of_owner,
-                       uint64_t now_ms, uint64_t *ret_ticket, struct llm_refusal *ret_refusal);
+                       const struct llm_budgets *budgets, uint64_t now_ms, uint64_t *ret_ticket,
+                       struct llm_refusal *ret_refusal);
 
 /* Settles a reservation; one that is not known, or was settled already, changes nothing. */
 void llm_ledger_settle(struct llm_ledger *ledger, uint64_t ticket,

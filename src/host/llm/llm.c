@@ -74,7 +74,8 @@ void llm_token(const struct llm *llm, const char *sandbox, char ret[2 * LLM_TOKE
 char **llm_environment(const struct llm *llm, const char *sandbox)
 {
     enum { TEXT_SIZE = 128 };
-    char **list = xcalloc(1, (LLM_ENV_COUNT + 1) * sizeof(*list) + LLM_ENV_COUNT * TEXT_SIZE);
+    char **list =
+        xcalloc(1, (LLM_ENV_COUNT + 1) * sizeof(*list) + (size_t)LLM_ENV_COUNT * TEXT_SIZE);
     char *text = (char *)(list + LLM_ENV_COUNT + 1), token[2 * LLM_TOKEN_BYTES + 1];
 
     llm_token(llm, sandbox, token);
@@ -157,7 +158,7 @@ static json_t *reserve_handle(struct llm *llm, const char *sandbox, const char *
                                        .output = number_of(message, "output") };
     struct llm_call call = { .sandbox = sandbox, .owner = owner, .model = name ? name : "" };
     struct llm_refusal refusal = { .text = "" };
-    struct llm_budget of_sandbox, of_owner;
+    struct llm_budgets budgets;
     const struct llm_model_info *model;
     json_t *reply = json_pack("{s:s, s:I, s:I}", "do", "llm-reserved", "ticket",
                               (json_int_t)number_of(message, "ticket"), "machine",
@@ -167,14 +168,13 @@ static json_t *reserve_handle(struct llm *llm, const char *sandbox, const char *
 
     lock_take(&llm->lock);
     model = llm_models_find(&llm->models, owner, call.model);
-    of_sandbox = llm->models.sandbox_budget;
-    llm_models_owner_budget(&llm->models, owner, &of_owner);
+    budgets.sandbox = llm->models.sandbox_budget;
+    llm_models_owner_budget(&llm->models, owner, &budgets.owner);
     call.input = most.input;
     call.output = most.output;
     call.money = model ? llm_price_of(&model->price, &most) : 0;
     lock_release(&llm->lock);
-    r = model ? llm_ledger_reserve(llm->ledger, &call, &of_sandbox, &of_owner, clock_wall_ms(),
-                                   &ticket, &refusal)
+    r = model ? llm_ledger_reserve(llm->ledger, &call, &budgets, clock_wall_ms(), &ticket, &refusal)
               : -ENOENT;
     if (r == 0)
         (void)json_object_set_new(reply, "reserved", json_integer((json_int_t)ticket));

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "base/text/parse.h"
 #include "base/xalloc.h"
 #include "net/address.h"
 #include "net/name.h"
@@ -56,14 +57,15 @@ static int key_load(const char *path, char ret[KEY_BYTES_MAX + 1], struct err *e
 {
     cleanup_with(buf_done) struct buf text = BUF_INIT(0);
     int r = file_load(path, true, KEY_BYTES_MAX, &text, err);
-    size_t len = r < 0 ? 0 : strcspn(text.data, "\r\n");
+    size_t len;
 
     if (r < 0)
         return r;
+    len = text.data ? strcspn(text.data, "\r\n") : 0;
     for (size_t i = 0; i < len; i++)
         if (text.data[i] <= ' ' || text.data[i] > '~')
             len = 0;
-    if (len == 0)
+    if (!text.data || len == 0)
         return err_set(err, ERR_INVALID, "'%s' has no key in its first line", path);
     memcpy(ret, text.data, len);
     ret[len] = '\0';
@@ -85,7 +87,6 @@ static int url_parse(const char *text, struct provider_url *ret)
     struct net_address address;
     size_t host_len, len;
     const char *rest;
-    int used = 0;
 
     ret->is_tls = strncmp(text, "https://", 8) == 0;
     if (!ret->is_tls && strncmp(text, "http://", 7) != 0)
@@ -101,10 +102,19 @@ static int url_parse(const char *text, struct provider_url *ret)
         net_name_normalize(text, host_len, ret->host) != 0)
         return -EINVAL;
     rest = text + host_len;
-    if (*rest == ':' &&
-        (sscanf(rest, ":%5d%n", &ret->port, &used) != 1 || ret->port < 1 || ret->port > UINT16_MAX))
-        return -EINVAL;
-    rest += used;
+    if (*rest == ':') {
+        char digits[6] = "";
+        uint64_t port = 0;
+        size_t count = strspn(rest + 1, "0123456789");
+
+        if (count >= sizeof(digits))
+            return -EINVAL;
+        memcpy(digits, rest + 1, count);
+        if (parse_u64(digits, &port) < 0 || port < 1 || port > UINT16_MAX)
+            return -EINVAL;
+        ret->port = (int)port;
+        rest += 1 + count;
+    }
     len = strlen(rest);
     while (len > 0 && rest[len - 1] == '/')
         len--;

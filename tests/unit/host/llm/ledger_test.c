@@ -50,8 +50,9 @@ static struct llm_ledger *ledger_open(int fd)
 static int reserve(struct llm_ledger *ledger, const struct llm_budget *sandbox,
                    const struct llm_budget *owner, uint64_t now_ms, uint64_t *ret)
 {
+    const struct llm_budgets budgets = { .sandbox = *sandbox, .owner = *owner };
     struct llm_refusal refusal = { .text = "" };
-    int r = llm_ledger_reserve(ledger, &call, sandbox, owner, now_ms, ret, &refusal);
+    int r = llm_ledger_reserve(ledger, &call, &budgets, now_ms, ret, &refusal);
 
     CHECK(r == 0 || (refusal.text[0] && refusal.retry_seconds > 0));
     return r;
