@@ -192,9 +192,9 @@ E2B = {
     "GET /teams": Lists(("/teams", None)),
     "POST /secrets": Makes(("/secrets", {"name": "made", "value": "v"})),
     "GET /secrets": Lists(("/secrets", None)),
-    "GET /secrets/{}": [("/secrets/{secret}", None), ("/secrets/{secret_name}", None)],
-    "POST /secrets/{}": [("/secrets/{secret}", {"value": "w"}), ("/secrets/{secret_name}", {"value": "w"})],
-    "DELETE /secrets/{}": [("/secrets/{secret}", None), ("/secrets/{secret_name}", None)],
+    "GET /secrets/{}": [("/secrets/{e2b_secret}", None), ("/secrets/{secret_name}", None)],
+    "POST /secrets/{}": [("/secrets/{e2b_secret}", {"value": "w"}), ("/secrets/{secret_name}", {"value": "w"})],
+    "DELETE /secrets/{}": [("/secrets/{e2b_secret}", None), ("/secrets/{secret_name}", None)],
     "POST /volumes": Makes(("/volumes", {"name": "made-content"})),
     "GET /volumes": Lists(("/volumes", None)),
     "GET /volumes/{}": [("/volumes/{e2b_volume}", None), ("/volumes/{volume_name}", None)],
@@ -254,10 +254,11 @@ CODES = {
 
 # What the owner itself is told, other than ok (2xx), by a request that finds its object: a code, or a part of the message.
 CONTROL = {
-    "TemplateService/Pull": {"images of registry 'other.example' are not allowed"},  # the daemon of the test allows none
+    "TemplateService/Pull": {"pull 'other.example/new:1': images of registry 'other.example' are not allowed"},  # the daemon of the test allows none
     "NetworkService/Set": {"ok", "the sandbox has no rule 'a.test'"},
     "NetworkService/Learn": {"permission_denied"},  # the host of the test has net.mode = none
     "SandboxService/Resume": {"ok", "failed_precondition"},  # the first row has resumed it
+    "SecretService/Remove": {"ok", "not_found"},  # the first row has removed it
     "TemplateService/Remove": {"failed_precondition"},  # in use by sandboxes of other rows
     "VolumeService/Remove": {"failed_precondition"},  # the same
     "CodebaseService/Remove": {"failed_precondition"},  # the same
@@ -275,6 +276,7 @@ def code_of(method, request):
 # Fields of requests that name an object, beside those that end with Id.
 OBJECT_FIELDS = {"portsOf", "secret", "secrets", "template", "volume", "codebase", "source", "snapshot", "handle", "owner", "id"}
 NO_OBJECTS = {
+    "SandboxService/Create": {"workspaceId"},  # of the caller's own product
     "SnapshotService/Diff": {"codebase"},  # whether to compare with it
     "FileService/Push": {"owner"},  # of a file, inside
     "ToolService/Execute": {"toolCallId", "snapshot"},  # the caller's own word, and whether to take one

@@ -242,7 +242,7 @@ def e2b_objects(client):
                           {"Authorization": "Bearer " + volume["token"]}).status)
     return {"e2b": sandbox["sandboxID"], "access": sandbox["envdAccessToken"], "built": names["made"],
             "build": names["build"], "built_template": template, "built_name": WORD + "-built",
-            "secret": ask(201, "POST", "/secrets", {"name": WORD + "-secret", "value": "v"})["secretID"],
+            "e2b_secret": ask(201, "POST", "/secrets", {"name": WORD + "-secret", "value": "v"})["secretID"],
             "secret_name": WORD + "-secret",
             "e2b_volume": volume["volumeID"], "volume_secret": volume["token"],
             "saved": ask(201, "POST", f"/sandboxes/{sandbox['sandboxID']}/snapshots", {"name": WORD + "-saved"})["snapshotID"]}
@@ -259,7 +259,7 @@ def unlike(value):
         return "-".join((digits[:8], digits[8:12], "4" + digits[13:16], "8" + digits[17:20], digits[20:32]))
     if re.fullmatch(r"[0-9a-f]{8,}", value):
         return hashlib.sha256(value.encode()).hexdigest()[:len(value)]
-    if value.startswith(("vol", "sec_")):
+    if value.startswith(("vol", "sec")):
         return value[:4] + "".join("abcdefghij"[int(c, 16) % 10] for c in hashlib.sha256(value.encode()).hexdigest())[:len(value) - 4]
     if ":" in value and value.startswith("sb-"):
         return unlike(value.partition(":")[0]) + ":" + value.partition(":")[2]
