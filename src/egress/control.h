@@ -21,10 +21,10 @@
  * - {"do":"remove","machine":7}: ends all of its connections; answered by "done"
  *   "set", "secrets" and "remove" of a sandbox that is not known change nothing and are answered as
  *   well
- * - {"do":"agent","machine":7,"keys":[{"name":"deploy","key":"...","hostKeys":["ssh-ed25519 ..."]}]}
- *   with a unix socket as descriptor, on which holt-init listens soon: the ssh-agent of the sandbox.
- *   Without one: it has other keys now. Not answered; nothing happens for a sandbox that is not
- *   known
+ * - {"do":"agent","machine":7,"keys":[{"name":"deploy","key":"...","hostKeys":["ssh-ed25519
+ * ..."]}]} with a unix socket as descriptor, on which holt-init listens soon: the ssh-agent of the
+ * sandbox. Without one: it has other keys now. Not answered; nothing happens for a sandbox that is
+ * not known
  * - {"do":"granted","machine":7,"ticket":3,"ok":true}
  *
  * From holt-net:

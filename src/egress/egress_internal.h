@@ -177,7 +177,7 @@ struct guest {
     unsigned connection_count;
     unsigned query_count;
     uint64_t bytes_out;
-    bool is_active; /* it sent or received something since the last report */
+    bool is_active;      /* it sent or received something since the last report */
     struct agent *agent; /* egress/agent.h; NULL: none */
     struct grant *grants[GRANT_CHAINS];
     unsigned grant_count;

@@ -114,11 +114,11 @@ static int rsa_read(struct ssh_reader *reader, EVP_PKEY **ret)
 static int private_read(struct ssh_bytes bytes, EVP_PKEY **ret)
 {
     struct ssh_reader reader = ssh_reader_of(bytes.data, bytes.len);
-    bool is_open = ssh_get_u32(&reader) == ssh_get_u32(&reader);
+    uint32_t first = ssh_get_u32(&reader), second = ssh_get_u32(&reader);
     struct ssh_bytes type = ssh_get_string(&reader);
     const struct ssh_curve *curve = ssh_curve_find(type);
 
-    if (!reader.ok || !is_open)
+    if (!reader.ok || first != second)
         return -EBADMSG;
     if (ssh_bytes_are(type, "ssh-ed25519"))
         return ed25519_read(&reader, ret);

@@ -124,7 +124,8 @@ int net_guest_attach(struct net *net, struct net_guest *guest, struct err *err);
 /* Adds the secrets of a guest to a message, if it has any. Returns the message. */
 json_t *net_guest_add_secrets(struct net *net, const struct net_guest *guest, json_t *message);
 
-/* Gives a guest its ssh-agent, if it has keys. A failure is logged: the rest of the network works. */
+/* Gives a guest its ssh-agent, if it has keys. A failure is logged: the rest of the network works.
+ */
 void net_agent_attach(struct net *net, const struct net_guest *guest);
 
 /* Gives its agent the present keys. */

@@ -2,8 +2,8 @@
  * sandbox, are recorded with it as JSON,
  * {"grants":[{"secret":ID,"name":NAME,"env":VARIABLE,"placeholder":TEXT}]}, and end with it. A key
  * of SSH has no variable (""), and its placeholder stands nowhere. A fork has the same secrets with
- * placeholders of its own. They are worth nothing outside of Holt. A sandbox that has none but trusts
- * the authority of the host, for rules on requests inside TLS, has an empty list. */
+ * placeholders of its own. They are worth nothing outside of Holt. A sandbox that has none but
+ * trusts the authority of the host, for rules on requests inside TLS, has an empty list. */
 #pragma once
 
 #include <jansson.h>
