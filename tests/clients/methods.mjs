@@ -276,6 +276,34 @@ await claim("volumes_are_shared", async () => {
   await refused(Code.NotFound, holt.volume.adopt({ volume: volume.id, name: "official" })); // it has no files
 });
 
+await claim("secrets_are_kept_without_their_values", async () => {
+  const request = { name: "official", value: "the-value-of-it", hosts: ["api.example.com"] };
+  const { secret } = await holt.secret.set(request);
+  assert.deepEqual([secret.name, secret.hosts, secret.place, secret.env], ["official", ["api.example.com:443"], "header", "OFFICIAL"]);
+  await refused(Code.InvalidArgument, holt.secret.set({ ...request, hosts: [] }));
+  await refused(Code.InvalidArgument, holt.secret.set({ ...request, hosts: [], hostKeys: ["ssh-ed25519 AAAA"] }));
+  assert.equal((await holt.secret.rotate({ secret: "official", value: "another" })).secret.id, secret.id);
+  assert.deepEqual((await holt.secret.list({})).secrets.map((each) => each.id), [secret.id]);
+  await refused(Code.InvalidArgument, holt.sandbox.create({ secrets: ["official"] })); // its network reaches no host
+  await holt.secret.remove({ secret: secret.id });
+  await refused(Code.NotFound, holt.secret.rotate({ secret: "official", value: "another" }));
+});
+
+await claim("agent_types_are_listed_and_used", async () => {
+  const names = (await holt.agent.list({})).types.map((each) => each.name);
+  assert.ok(names.includes("shell") && names.includes("claude-code"), names.join());
+  assert.equal((await holt.agent.get({ name: "shell" })).type.name, "shell");
+  await refused(Code.NotFound, holt.agent.get({ name: "none" }));
+  const { sandbox: one, agent } = await holt.sandbox.create({ type: "shell" });
+  assert.deepEqual([one.labels.agent, agent.type], ["shell", "shell"]);
+  await holt.sandbox.destroy({ sandboxId: one.id });
+});
+
+await claim("images_are_pulled_from_allowed_registries", async () => {
+  await refused(Code.PermissionDenied, all(holt.template.pull({ reference: "other.example/image:1" })));
+  await refused(Code.InvalidArgument, all(holt.template.pull({ reference: "Not An Image" })));
+});
+
 await claim("codebases_have_versions", async () => {
   await holt.volume.create({ name: "sources" });
   const { codebase } = await holt.codebase.add({ name: "official", source: "sources" });
