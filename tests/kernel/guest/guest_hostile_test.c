@@ -298,7 +298,7 @@ static void a_child_that_is_stopped_before_its_exec_goes_on(void)
     end(&guest);
 }
 
-enum { STOP_TRIES = 10, CONTINUE_MS = 2000 };
+enum { STOP_TRIES = 40, CONTINUE_MS = 2000 };
 
 /* Returns the letter of ps; 'X' when there is no such process. */
 static char state_of(pid_t pid)
