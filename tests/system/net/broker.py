@@ -136,7 +136,8 @@ class Net:
             done.wait()
         for port, (listener, resolver) in self.ports.items():
             self.machine += 1
-            self.send({"do": "add", "machine": self.machine, "id": f"sb-{port}", "owner": "alice", "policy": more.pop("policy", None) or self.policy(),
+            self.send({"do": "add", "machine": self.machine, "id": f"sb-{port}", "owner": "alice", "llmToken": "0" * 32,
+                       "llmAddress": "192.0.2.54", "policy": more.pop("policy", None) or self.policy(),
                        **more}, [listener.fileno(), resolver.fileno()])
             self.wait("done", lambda m: m["machine"] == self.machine)
             listener.close()
