@@ -90,6 +90,8 @@ static const struct {
     [EVENT_CODEBASE_REMOVED] = { "codebase.removed", "codebase-remove" },
     [EVENT_CODEBASE_COMMITTED] = { "codebase.committed", "codebase-commit" },
     [EVENT_CODEBASE_DISCARDED] = { "codebase.discarded", "codebase-discard" },
+    [EVENT_PERMISSIONS_CHANGED] = { "permissions.changed", "permissions-change" },
+    [EVENT_PERMISSION_DENIED] = { "permission.denied", "permission-deny" },
     [EVENT_VOLUME_ADOPTED] = { "volume.adopted", "volume-adopt" },
 };
 

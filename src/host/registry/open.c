@@ -111,6 +111,9 @@ static const char *const statement_texts[STATEMENTS] = {
     [STATEMENT_PUT_GRANTS] = ("INSERT INTO secret_grants (sandbox, grants) VALUES (?1, ?2)"
                               " ON CONFLICT (sandbox) DO UPDATE SET grants = excluded.grants"),
     [STATEMENT_GET_GRANTS] = "SELECT grants FROM secret_grants WHERE sandbox = ?1",
+    [STATEMENT_PUT_PERMISSIONS] = ("INSERT INTO permissions (sandbox, rules) VALUES (?1, ?2)"
+                                   " ON CONFLICT (sandbox) DO UPDATE SET rules = excluded.rules"),
+    [STATEMENT_GET_PERMISSIONS] = "SELECT rules FROM permissions WHERE sandbox = ?1",
     [STATEMENT_ADD_CODEBASE] =
         "INSERT INTO codebases (id, owner, name, source, head) VALUES (?1, ?2, ?3, ?4, ?5)",
     [STATEMENT_REMOVE_CODEBASE] = "DELETE FROM codebases WHERE id = ?1",

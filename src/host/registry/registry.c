@@ -13,6 +13,7 @@
 #include "base/lock.h"
 #include "base/xalloc.h"
 #include "host/registry/registry_internal.h"
+#include "host/view/permission.h"
 
 static void sandbox_list_done(struct row_list *list)
 {
@@ -58,9 +59,10 @@ static int put_sandbox(struct registry *registry, const struct sandbox_info *inf
 static int put_text(struct registry *registry, enum registry_statement which, const char *id,
                     const char *text, struct err *err)
 {
-    const char *doing = which == STATEMENT_PUT_METADATA  ? "record metadata"
-                        : which == STATEMENT_PUT_NETWORK ? "record a network policy"
-                                                         : "record the secrets of a sandbox";
+    const char *doing = which == STATEMENT_PUT_METADATA      ? "record metadata"
+                        : which == STATEMENT_PUT_NETWORK     ? "record a network policy"
+                        : which == STATEMENT_PUT_PERMISSIONS ? "record permissions"
+                                                             : "record the secrets of a sandbox";
     sqlite3_stmt *put = registry->statements[which];
 
     if (registry_bind_text(put, 1, id) != SQLITE_OK ||
@@ -96,6 +98,8 @@ static int put_created_parts(struct registry *registry, const struct sandbox_inf
         r = put_text(registry, STATEMENT_PUT_NETWORK, info->id, info->network, err);
     if (r >= 0 && info->secrets)
         r = put_text(registry, STATEMENT_PUT_GRANTS, info->id, info->secrets, err);
+    if (r >= 0 && info->permissions)
+        r = put_text(registry, STATEMENT_PUT_PERMISSIONS, info->id, info->permissions, err);
     return r;
 }
 
@@ -221,6 +225,16 @@ int registry_put_network(struct registry *registry, const char *id, const char *
 
     if (r >= 0)
         r = put_text(registry, STATEMENT_PUT_NETWORK, id, policy, err);
+    return registry_end(registry, r, err);
+}
+
+int registry_put_permissions(struct registry *registry, const char *id, const char *rules,
+                             struct err *err)
+{
+    int r = registry_begin(registry, err);
+
+    if (r >= 0)
+        r = put_text(registry, STATEMENT_PUT_PERMISSIONS, id, rules, err);
     return registry_end(registry, r, err);
 }
 
@@ -385,9 +399,10 @@ static int read_text_of(struct registry *registry, enum registry_statement which
     if (rc == SQLITE_ROW) {
         if (sqlite3_column_bytes(statement, 0) > max)
             return registry_damaged(registry,
-                                    which == STATEMENT_GET_METADATA  ? "metadata too long"
-                                    : which == STATEMENT_GET_NETWORK ? "network policy too long"
-                                                                     : "secrets too long",
+                                    which == STATEMENT_GET_METADATA      ? "metadata too long"
+                                    : which == STATEMENT_GET_NETWORK     ? "network policy too long"
+                                    : which == STATEMENT_GET_PERMISSIONS ? "permissions too long"
+                                                                         : "secrets too long",
                                     err);
         *ret = xstrdup((const char *)sqlite3_column_text(statement, 0));
         rc = SQLITE_DONE;
@@ -406,6 +421,9 @@ static int read_texts(struct registry *registry, struct sandbox_info *info, stru
     if (r == 0)
         r = read_text_of(registry, STATEMENT_GET_GRANTS, info->id, SANDBOX_SECRETS_TEXT_MAX,
                          &info->secrets, err);
+    if (r == 0)
+        r = read_text_of(registry, STATEMENT_GET_PERMISSIONS, info->id, PERMISSIONS_TEXT_MAX,
+                         &info->permissions, err);
     return r;
 }
 

@@ -29,8 +29,8 @@ uint32_t registry_lost_frames(const struct registry *registry);
 /* Closes the file. Accepts NULL. */
 void registry_close(struct registry *registry);
 
-/* Inserts the sandbox, or replaces its row and labels; its metadata, mounts, network policy
- * and secrets only while it is being created. Returns ERR_EXISTS (SessionExists) when another
+/* Inserts the sandbox, or replaces its row and labels; its metadata, mounts, network policy,
+ * secrets and permissions only while it is being created. Returns ERR_EXISTS (SessionExists) when another
  * sandbox has its name. Like every other change it can fail with ERR_EXHAUSTED (the disk is full)
  * or ERR_BUSY (another process held the lock for two seconds); nothing has changed then, and a
  * retry may succeed. */
@@ -59,6 +59,10 @@ int registry_put_metadata(struct registry *registry, const char *id, const char 
 /* Replaces the network policy of a recorded sandbox, which is JSON. */
 int registry_put_network(struct registry *registry, const char *id, const char *policy,
                          struct err *err);
+
+/* Replaces the path permissions of a recorded sandbox, which are JSON. */
+int registry_put_permissions(struct registry *registry, const char *id, const char *rules,
+                             struct err *err);
 
 /* Replaces the expiry time of a sandbox, and the action at that time. */
 int registry_put_expiry(struct registry *registry, const char *id, uint64_t expires_ms,

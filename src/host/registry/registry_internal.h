@@ -67,6 +67,8 @@ enum registry_statement {
     STATEMENT_LIST_SECRETS,
     STATEMENT_PUT_GRANTS,
     STATEMENT_GET_GRANTS,
+    STATEMENT_PUT_PERMISSIONS,
+    STATEMENT_GET_PERMISSIONS,
     STATEMENT_ADD_CODEBASE,
     STATEMENT_REMOVE_CODEBASE,
     STATEMENT_LIST_CODEBASES,
@@ -78,7 +80,7 @@ enum registry_statement {
     STATEMENTS
 };
 
-enum { REGISTRY_VERSION = 15 };
+enum { REGISTRY_VERSION = 16 };
 
 /* The SQL that leads from each version of the tables to the next. */
 extern const char *const registry_schema[REGISTRY_VERSION];

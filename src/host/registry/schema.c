@@ -238,7 +238,14 @@ static const char schema_15[] =
     "ALTER TABLE sandboxes ADD COLUMN codebase_version INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE sandboxes ADD COLUMN codebase_base INTEGER NOT NULL DEFAULT 0;";
 
+/* The path permissions of sandboxes (JSON; see host/view/permission.h). */
+static const char schema_16[] =
+    "CREATE TABLE IF NOT EXISTS permissions ("
+    " sandbox TEXT PRIMARY KEY REFERENCES sandboxes (id) ON DELETE CASCADE,"
+    " rules TEXT NOT NULL"
+    ") STRICT, WITHOUT ROWID;";
+
 const char *const registry_schema[REGISTRY_VERSION] = {
     schema_1, schema_2,  schema_3,  schema_4,  schema_5,  schema_6,  schema_7,  schema_8,
-    schema_9, schema_10, schema_11, schema_12, schema_13, schema_14, schema_15,
+    schema_9, schema_10, schema_11, schema_12, schema_13, schema_14, schema_15, schema_16,
 };

@@ -20,6 +20,7 @@
 #include "host/sandbox/network.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "host/sandbox/secret.h"
+#include "host/view/permission.h"
 #include "kernel/cgroup/cgroup.h"
 #include "store/store.h"
 #include "store/template/template.h"
@@ -149,6 +150,8 @@ static int info_fill(struct sandbox *sandbox, const struct sandbox_spec *spec, s
         info->mount_count = spec->mount_count;
     }
     r = codebase_assign(host, spec, info, err);
+    if (r == 0)
+        r = permissions_assign(&spec->permissions, info, err);
     return r == 0 ? info_fill_labels(info, spec, err) : r;
 }
 

@@ -71,6 +71,8 @@ static int fork_fill(struct sandbox *sandbox, const struct fork_spec *spec, size
         if (secret_grants_renew(old, &info->secrets, err) < 0)
             return -err->errnum;
     }
+    if (permissions_assign(&spec->permissions, info, err) < 0)
+        return -err->errnum;
     if (sandbox_labels_set(info, spec->labels, spec->label_count, err) < 0)
         return -err->errnum;
     return caller_check_labels(spec->caller, info->labels, info->label_count, err);

@@ -95,11 +95,13 @@ void sandbox_info_done(struct sandbox_info *info)
     free(info->metadata);
     free(info->network);
     free(info->secrets);
+    free(info->permissions);
     info->labels = NULL;
     info->mounts = NULL;
     info->metadata = NULL;
     info->network = NULL;
     info->secrets = NULL;
+    info->permissions = NULL;
     info->label_count = info->mount_count = 0;
 }
 
@@ -120,6 +122,7 @@ void sandbox_info_copy(const struct sandbox_info *info, struct sandbox_info *ret
     ret->metadata = info->metadata ? xstrdup(info->metadata) : NULL;
     ret->network = info->network ? xstrdup(info->network) : NULL;
     ret->secrets = info->secrets ? xstrdup(info->secrets) : NULL;
+    ret->permissions = info->permissions ? xstrdup(info->permissions) : NULL;
 }
 
 bool snapshot_turn_parse(const char *name, const char *prefix, uint32_t *ret)

@@ -81,6 +81,7 @@ struct sandbox_info {
     char *metadata;            /* owned; text of a front end; NULL: none */
     char *network;             /* owned; JSON of its own layers, see network.h; NULL: no network */
     char *secrets;             /* owned; JSON of its secrets, see host/secret/grant.h; NULL: none */
+    char *permissions; /* owned; JSON of its rules, see host/view/permission.h; NULL: none */
     char request_key[SANDBOX_KEY_MAX + 1];       /* "": none */
     char request_digest[SANDBOX_DIGEST_LEN + 1]; /* of the request with that key */
 

@@ -29,6 +29,7 @@
 
 #include "base/cleanup.h"
 #include "host/sandbox/info.h"
+#include "host/view/permission.h"
 #include "store/diff/diff.h"
 
 struct err;
@@ -62,9 +63,10 @@ struct sandbox_spec {
     const struct net_layer *network;    /* NULL: the daemon's default; see network.h */
     const struct sandbox_mount *mounts; /* checked with sandbox_mounts_check */
     size_t mount_count;
-    const char *codebase;       /* a word of the caller's; NULL: none */
-    const char *codebase_path;  /* where the sandbox sees it; NULL: CODEBASE_MOUNT_POINT */
-    const char *const *secrets; /* names; of the caller's owner */
+    const char *codebase;      /* a word of the caller's; NULL: none */
+    const char *codebase_path; /* where the sandbox sees it; NULL: CODEBASE_MOUNT_POINT */
+    struct permission_request permissions; /* rules for the paths of the codebase */
+    const char *const *secrets;            /* names; of the caller's owner */
     size_t secret_count;
 };
 
@@ -258,6 +260,7 @@ struct fork_spec {
     bool has_ttl;                    /* else as the original */
     uint64_t ttl_ms;
     enum sandbox_action expire_action;
+    struct permission_request permissions; /* instead of those of the original */
 };
 int sandbox_fork(struct sandbox *sandbox, const struct fork_spec *spec, struct sandbox **ret,
                  struct err *err);

@@ -1,0 +1,61 @@
+/* The path permissions of a sandbox: rules (view/rules.h) for the paths of its codebase. They are
+ * recorded as JSON, {"preset","generation","rules":[text,...]}, and kept by forks. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/cleanup.h"
+#include "view/rules.h"
+
+struct err;
+struct sandbox;
+struct sandbox_info;
+struct sandbox_spec;
+
+enum { PERMISSION_PRESET_MAX = 32, PERMISSIONS_TEXT_MAX = 4 * VIEW_TEXT_MAX };
+
+struct permissions {
+    char preset[PERMISSION_PRESET_MAX]; /* whose rules come first; "": none */
+    struct view_rules *rules;           /* NULL: none, all paths can be written */
+};
+
+void permissions_done(struct permissions *permissions);
+
+/* Reads what is recorded; NULL: none. */
+int permissions_read(const char *recorded, struct permissions *ret, struct err *err);
+
+/* What a client asks for: rules as text, behind those of a preset (NULL or "": none). */
+struct permission_request {
+    const char *preset;
+    const char *const *rules;
+    size_t count;
+};
+
+/* Returns whether the request asks for anything. */
+bool permission_request_is_given(const struct permission_request *request);
+
+/* Gives the info of a new sandbox, whose codebase is known, the rules that were asked for. Those of
+ * the original of a fork are replaced. ERR_INVALID for rules without a codebase. */
+int permissions_assign(const struct permission_request *request, struct sandbox_info *info,
+                       struct err *err);
+
+/* Reads the permissions of a sandbox. ERR_INVALID if it has no codebase. */
+int sandbox_permissions(struct sandbox *sandbox, struct permissions *ret, struct err *err);
+
+enum permission_change {
+    PERMISSION_SET,    /* instead of all present rules */
+    PERMISSION_ADD,    /* behind the present rules; a preset is not allowed */
+    PERMISSION_REMOVE, /* each must be there */
+};
+
+/* Changes the rules and records them. A running sandbox has them when this returns: each later
+ * lookup and open is decided by them. */
+int sandbox_permissions_change(struct sandbox *sandbox, enum permission_change change,
+                               const struct permission_request *request, struct permissions *ret,
+                               struct err *err);
+
+/* Writes the path inside the mount point for a path of a client's: absolute in the sandbox, or
+ * relative to the mount point. ERR_INVALID for one that is not below it. */
+int permission_path(const struct sandbox_info *info, const char *path, char *ret, size_t size,
+                    struct err *err);
