@@ -59,6 +59,27 @@ HOLT_API int holt_codebase_commit(struct holt *holt, const char *sandbox, const 
                                   int64_t deadline, struct holt_codebase_version **ret,
                                   struct holt_error *error);
 
+/* A path that both sides have changed. */
+struct holt_codebase_conflict {
+    const char *path;   /* relative to the top of the codebase */
+    const char *reason; /* for people */
+};
+
+struct holt_codebase_applying {
+    uint32_t version;
+    uint64_t files; /* paths that were written or removed */
+    uint64_t conflict_count;
+    size_t count; /* of the conflicts that are listed, at most 1000 */
+    const struct holt_codebase_conflict *const *conflicts;
+};
+
+/* Writes a version (NULL: the newest) to a directory of the daemon's host (an absolute path; NULL:
+ * the one that the codebase came from), as its owner; for admins. All or nothing: succeeds without
+ * an effect if there are conflicts, paths that were changed in the directory. */
+HOLT_API int holt_codebase_apply(struct holt *holt, const char *codebase, const char *directory,
+                                 const uint32_t *version, int64_t deadline,
+                                 struct holt_codebase_applying **ret, struct holt_error *error);
+
 /* Makes the codebase in a sandbox that of the version it derives from, and ends its processes.
  * holt_diff with is_from_codebase reports what would be lost. */
 HOLT_API int holt_codebase_discard(struct holt *holt, const char *sandbox, int64_t deadline,

@@ -5,6 +5,7 @@
 #include "api/service.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "host/codebase/apply.h"
 #include "host/sandbox/sandbox.h"
 
 static struct msg_codebase codebase_message(const struct codebase_info *info)
@@ -95,6 +96,40 @@ int codebase_service_commit(const struct call *call,
         return r;
     message = version_message(&version);
     return call_reply(call, MESSAGE(msg_codebase_commit_response, .version = &message), err);
+}
+
+static struct msg_codebase_conflict *conflict_messages(const struct call *call,
+                                                       const struct conflicts *conflicts)
+{
+    struct msg_codebase_conflict *messages =
+        arena_take(call->arena, conflicts->listed, sizeof(*messages));
+
+    for (size_t i = 0; i < conflicts->listed; i++)
+        messages[i] = (struct msg_codebase_conflict){ .path = conflicts->items[i].path,
+                                                      .reason = conflicts->items[i].reason };
+    return messages;
+}
+
+int codebase_service_apply(const struct call *call,
+                           const struct msg_codebase_apply_request *request, struct err *err)
+{
+    const struct codebase_apply_spec spec = { .codebase = request->codebase,
+                                              .directory = request->directory,
+                                              .version =
+                                                  request->has_version ? &request->version : NULL };
+    struct codebase_applying applying;
+    int r = codebase_apply(call->host, call->caller, &spec, &applying, err);
+
+    if (r == 0)
+        r = call_reply(call,
+                       MESSAGE(msg_codebase_apply_response, .version = applying.version,
+                               .files = applying.files,
+                               .conflicts = conflict_messages(call, &applying.conflicts),
+                               .conflicts_count = applying.conflicts.listed,
+                               .conflict_count = applying.conflicts.count),
+                       err);
+    conflicts_done(&applying.conflicts);
+    return r;
 }
 
 int codebase_service_discard(const struct call *call,

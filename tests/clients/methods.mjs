@@ -315,6 +315,7 @@ await claim("codebases_have_versions", async () => {
   await all(holt.process.exec({ sandboxId: one.id, process: { args: ["touch", "/code/new"] } }));
   assert.equal((await holt.codebase.commit({ sandboxId: one.id, message: "new" })).version.version, 1);
   assert.deepEqual((await holt.codebase.log({ codebase: codebase.id })).versions.map((each) => each.message), ["new", ""]);
+  await refused(Code.InvalidArgument, holt.codebase.apply({ codebase: "official" })); // it came from a volume
   await holt.codebase.discard({ sandboxId: one.id });
   await refused(Code.FailedPrecondition, holt.codebase.remove({ codebase: "official" }));
   await holt.sandbox.destroy({ sandboxId: one.id });

@@ -117,6 +117,42 @@ int holt_codebase_commit(struct holt *holt, const char *sandbox, const char *mes
     return client_call_for(holt, &call, sizeof(**ret), committed_fill, ret, error);
 }
 
+static void conflict_fill(void *result, struct holt_codebase_conflict *conflict,
+                          const struct msg_codebase_conflict *message)
+{
+    (void)result;
+    conflict->path = message->path;
+    conflict->reason = message->reason;
+}
+
+static int applying_fill(void *result, const void *message, struct holt_error *error)
+{
+    const struct msg_codebase_apply_response *reply = message;
+    struct holt_codebase_applying *applying = result;
+
+    (void)error;
+    applying->version = reply->version;
+    applying->files = reply->files;
+    applying->conflict_count = reply->conflict_count;
+    applying->count = reply->conflicts_count;
+    applying->conflicts = RESULT_LIST(result, struct holt_codebase_conflict, conflict_fill,
+                                      reply->conflicts, reply->conflicts_count);
+    return 0;
+}
+
+int holt_codebase_apply(struct holt *holt, const char *codebase, const char *directory,
+                        const uint32_t *version, int64_t deadline,
+                        struct holt_codebase_applying **ret, struct holt_error *error)
+{
+    const struct msg_codebase_apply_request request = { .codebase = codebase,
+                                                        .directory = directory,
+                                                        .has_version = version != NULL,
+                                                        .version = version ? *version : 0 };
+    const struct client_call call = { &method_codebase_service_apply, &request, false, deadline };
+
+    return client_call_for(holt, &call, sizeof(**ret), applying_fill, ret, error);
+}
+
 int holt_codebase_discard(struct holt *holt, const char *sandbox, int64_t deadline,
                           struct holt_error *error)
 {

@@ -16,6 +16,8 @@
 #include "base/random.h"
 #include "base/text/hex.h"
 #include "base/text/parse.h"
+#include "host/codebase/apply.h"
+#include "host/codebase/codebase_internal.h"
 #include "host/core/host_internal.h"
 #include "host/observe/event.h"
 #include "host/registry/codebase.h"
@@ -204,14 +206,19 @@ int codebase_remove(struct host *host, const struct caller *caller, const char *
 {
     struct codebase_info info;
     struct shared_volume_removal removal = { .shared_volume = info.id };
+    struct codebase_work work = { .codebase = info.id };
     int r = codebase_find(host, caller, word, &info, err);
 
     if (r == 0)
-        r = shared_volume_removal_begin(host, &removal, err);
+        r = codebase_work_begin(host, &work, err);
     if (r < 0)
         return r;
-    r = codebase_delete(host, &info, err);
-    shared_volume_removal_end(host, &removal);
+    r = shared_volume_removal_begin(host, &removal, err);
+    if (r == 0) {
+        r = codebase_delete(host, &info, err);
+        shared_volume_removal_end(host, &removal);
+    }
+    codebase_work_end(host, &work);
     if (r == 0)
         codebase_event(host, EVENT_CODEBASE_REMOVED, &info);
     return r;
@@ -235,7 +242,7 @@ int codebases_recover(struct host *host, struct err *err)
         if (fd == -ENOENT) /* its removal was interrupted: every version that counts has files */
             r = codebase_delete(host, &list[i], err);
     }
-    return r;
+    return r < 0 ? r : codebase_applies_recover(host, err);
 }
 
 static int path_check(const struct sandbox_info *info, struct err *err)

@@ -76,9 +76,3 @@ int codebase_assign(struct host *host, const struct sandbox_spec *spec, struct s
  * ERR_INVALID if there is nothing to commit. */
 int sandbox_commit_codebase(struct sandbox *sandbox, const char *message,
                             struct codebase_version *ret, struct err *err);
-
-/* A commit that is under way. */
-struct codebase_commit {
-    const char *codebase;
-    struct codebase_commit *next;
-};

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "host/codebase/codebase.h"
+#include "host/codebase/codebase_internal.h"
 #include "host/core/host_internal.h"
 #include "host/observe/event_internal.h"
 #include "host/registry/codebase.h"
@@ -15,28 +16,6 @@
 #include "store/volume/volume.h"
 
 static const char temporary[] = SNAPSHOT_OWN_PREFIX "codebase";
-
-static int commit_begin(struct host *host, struct codebase_commit *commit, struct err *err)
-{
-    lock_scope(&host->lock);
-
-    for (const struct codebase_commit *each = host->commits; each; each = each->next)
-        if (strcmp(each->codebase, commit->codebase) == 0)
-            return err_set(err, ERR_BUSY, "another sandbox is committing to the codebase");
-    commit->next = host->commits;
-    host->commits = commit;
-    return 0;
-}
-
-static void commit_end(struct host *host, struct codebase_commit *commit)
-{
-    struct codebase_commit **slot = &host->commits;
-
-    lock_scope(&host->lock);
-    while (*slot != commit)
-        slot = &(*slot)->next;
-    *slot = commit->next;
-}
 
 /* Fails if others have committed since the version that the sandbox derives from. */
 static int head_check(struct sandbox *sandbox, struct err *err)
@@ -111,9 +90,9 @@ static int snapshot_take(struct sandbox *sandbox, struct err *err)
 
 static int commit_run(struct sandbox *sandbox, struct codebase_version *version, struct err *err)
 {
-    struct codebase_commit commit = { .codebase = sandbox->info.codebase };
+    struct codebase_work work = { .codebase = sandbox->info.codebase };
     struct err ignored;
-    int r = commit_begin(sandbox->host, &commit, err);
+    int r = codebase_work_begin(sandbox->host, &work, err);
 
     if (r < 0)
         return r;
@@ -124,7 +103,7 @@ static int commit_run(struct sandbox *sandbox, struct codebase_version *version,
         r = version_make(sandbox, version, err);
         (void)volume_remove_snapshot(sandbox->volume, temporary, &ignored);
     }
-    commit_end(sandbox->host, &commit);
+    codebase_work_end(sandbox->host, &work);
     return r;
 }
 

@@ -132,7 +132,7 @@ struct host {
     struct sandbox **last_sandbox;             /* the end of that list */
     struct sandbox_index *sandbox_index;       /* finds them by id, name or key */
     struct shared_volume_removal *removals;    /* of shared volumes, in progress */
-    struct codebase_commit *commits;           /* in progress */
+    struct codebase_work *codebase_work;       /* in progress */
     uint32_t active;            /* created and not destroyed; at most sandboxes_max */
     uint32_t reaping;           /* machines that have ended and are not released yet */
     atomic_bool is_closing;     /* new operations fail; also read without the lock */

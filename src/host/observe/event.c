@@ -89,6 +89,7 @@ static const struct {
     [EVENT_CODEBASE_ADDED] = { "codebase.added", "codebase-add" },
     [EVENT_CODEBASE_REMOVED] = { "codebase.removed", "codebase-remove" },
     [EVENT_CODEBASE_COMMITTED] = { "codebase.committed", "codebase-commit" },
+    [EVENT_CODEBASE_APPLIED] = { "codebase.applied", "codebase-apply" },
     [EVENT_CODEBASE_DISCARDED] = { "codebase.discarded", "codebase-discard" },
     [EVENT_PERMISSIONS_CHANGED] = { "permissions.changed", "permissions-change" },
     [EVENT_PERMISSION_DENIED] = { "permission.denied", "permission-deny" },

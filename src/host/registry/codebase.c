@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "host/codebase/apply.h"
 #include "host/codebase/codebase.h"
 #include "host/registry/registry_internal.h"
 
@@ -143,5 +144,34 @@ int registry_list_versions(struct registry *registry, const char *id, struct cod
         return r;
     *ret_count = list.count;
     *ret = (struct codebase_version *)(void *)TAKE_PTR(list.items);
+    return 0;
+}
+
+int registry_put_applied(struct registry *registry, const struct codebase_applied *applied,
+                         struct err *err)
+{
+    sqlite3_stmt *put = registry->statements[STATEMENT_PUT_APPLIED];
+    int r = registry_begin(registry, err);
+
+    if (r >= 0 && row_bind(put, 1, &row_applied, applied) != SQLITE_OK)
+        r = registry_explain(registry, "record a directory of a codebase", err);
+    if (r >= 0)
+        r = registry_run(registry, STATEMENT_PUT_APPLIED, "record a directory of a codebase", err);
+    return registry_end(registry, r, err);
+}
+
+int registry_list_applied(struct registry *registry, struct codebase_applied **ret,
+                          size_t *ret_count, struct err *err)
+{
+    cleanup_with(row_list_done) struct row_list list = { .item_size = sizeof(**ret) };
+    lock_scope(&registry->lock);
+    cleanup_with(registry_reset) sqlite3_stmt *statement =
+        registry->statements[STATEMENT_LIST_APPLIED];
+    int r = registry_read_rows(registry, statement, &row_applied, &list, err);
+
+    if (r < 0)
+        return r;
+    *ret_count = list.count;
+    *ret = (struct codebase_applied *)(void *)TAKE_PTR(list.items);
     return 0;
 }

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+struct codebase_applied;
 struct codebase_info;
 struct codebase_version;
 struct err;
@@ -32,3 +33,11 @@ int registry_add_version(struct registry *registry, const char *id,
 /* Lists the versions of a codebase, newest first. The caller frees the array. */
 int registry_list_versions(struct registry *registry, const char *id, struct codebase_version **ret,
                            size_t *ret_count, struct err *err);
+
+/* Records what a directory has of a codebase. */
+int registry_put_applied(struct registry *registry, const struct codebase_applied *applied,
+                         struct err *err);
+
+/* Lists all such directories. The caller frees the array. */
+int registry_list_applied(struct registry *registry, struct codebase_applied **ret,
+                          size_t *ret_count, struct err *err);

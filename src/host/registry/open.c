@@ -130,6 +130,12 @@ static const char *const statement_texts[STATEMENTS] = {
     [STATEMENT_LIST_VERSIONS] =
         ("SELECT version, created_ms, sandbox, message, files FROM codebase_versions"
          " WHERE codebase = ?1 ORDER BY version DESC"),
+    [STATEMENT_PUT_APPLIED] =
+        ("INSERT INTO codebase_applied (codebase, directory, version, wanted)"
+         " VALUES (?1, ?2, ?3, ?4) ON CONFLICT (codebase, directory)"
+         " DO UPDATE SET version = excluded.version, wanted = excluded.wanted"),
+    [STATEMENT_LIST_APPLIED] = ("SELECT codebase, directory, version, wanted FROM codebase_applied"
+                                " ORDER BY codebase, directory"),
     [STATEMENT_LIST_MOUNTS] =
         "SELECT path, depot, read_only FROM mounts WHERE sandbox = ?1 ORDER BY path",
 };

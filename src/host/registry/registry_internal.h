@@ -77,10 +77,12 @@ enum registry_statement {
     STATEMENT_MOVE_CODEBASE_BASE,
     STATEMENT_ADD_VERSION,
     STATEMENT_LIST_VERSIONS,
+    STATEMENT_PUT_APPLIED,
+    STATEMENT_LIST_APPLIED,
     STATEMENTS
 };
 
-enum { REGISTRY_VERSION = 16 };
+enum { REGISTRY_VERSION = 17 };
 
 /* The SQL that leads from each version of the tables to the next. */
 extern const char *const registry_schema[REGISTRY_VERSION];
@@ -138,7 +140,8 @@ struct row_layout {
 };
 
 extern const struct row_layout row_sandbox, row_label, row_mount, row_snapshot, row_volume,
-    row_template, row_share, row_ceiling, row_session, row_secret, row_codebase, row_version;
+    row_template, row_share, row_ceiling, row_session, row_secret, row_codebase, row_version,
+    row_applied;
 
 /* Appends "a, b, c", "?2, ?3, ?4" (first = 2) or "b = excluded.b, c = excluded.c". The last one
  * leaves out the key, the first column: setting it, even to itself, would make SQLite search all

@@ -5,6 +5,7 @@
 #include "base/access/session.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "host/codebase/apply.h"
 #include "host/codebase/codebase.h"
 #include "host/owner/ceiling_registry.h"
 #include "host/registry/registry_internal.h"
@@ -84,6 +85,13 @@ static const struct row_field version_fields[] = {
     FIELD(codebase_version, ROW_U64, "files", files),
 };
 
+static const struct row_field applied_fields[] = {
+    FIELD(codebase_applied, ROW_TEXT, "codebase", codebase),
+    FIELD(codebase_applied, ROW_TEXT, "directory", directory),
+    FIELD(codebase_applied, ROW_U32, "version", version),
+    FIELD(codebase_applied, ROW_U32, "wanted", wanted),
+};
+
 static const struct row_field template_fields[] = {
     FIELD(template_record, ROW_TEXT, "store_name", store_name),
     FIELD(template_record, ROW_TEXT, "owner", owner),
@@ -141,6 +149,8 @@ const struct row_layout row_codebase = { "codebases", codebase_fields,
                                          ARRAY_SIZE(codebase_fields) };
 const struct row_layout row_version = { "codebase_versions", version_fields,
                                         ARRAY_SIZE(version_fields) };
+const struct row_layout row_applied = { "codebase_applied", applied_fields,
+                                        ARRAY_SIZE(applied_fields) };
 const struct row_layout row_template = { "templates", template_fields,
                                          ARRAY_SIZE(template_fields) };
 const struct row_layout row_share = { "shares", share_fields, ARRAY_SIZE(share_fields) };

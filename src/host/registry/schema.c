@@ -245,7 +245,18 @@ static const char schema_16[] =
     " rules TEXT NOT NULL"
     ") STRICT, WITHOUT ROWID;";
 
+/* Which version a directory of the host has, and which one it is being given. */
+static const char schema_17[] =
+    "CREATE TABLE IF NOT EXISTS codebase_applied ("
+    " codebase TEXT NOT NULL REFERENCES codebases (id) ON DELETE CASCADE,"
+    " directory TEXT NOT NULL,"
+    " version INTEGER NOT NULL,"
+    " wanted INTEGER NOT NULL,"
+    " PRIMARY KEY (codebase, directory)"
+    ") STRICT, WITHOUT ROWID;";
+
 const char *const registry_schema[REGISTRY_VERSION] = {
     schema_1, schema_2,  schema_3,  schema_4,  schema_5,  schema_6,  schema_7,  schema_8,
     schema_9, schema_10, schema_11, schema_12, schema_13, schema_14, schema_15, schema_16,
+    schema_17,
 };

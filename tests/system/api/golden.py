@@ -319,6 +319,9 @@ def codebase_calls(call, run):
     call("changes since a snapshot", "SnapshotService/Diff", sandboxId="coding", codebase=True, **{"from": "x"})
     call("commit a codebase", "CodebaseService/Commit", sandboxId="coding", message="a file")
     call("log of a codebase", "CodebaseService/Log", codebase="app")
+    call("apply a codebase of a volume", "CodebaseService/Apply", codebase="app")
+    call("apply to no directory", "CodebaseService/Apply", codebase="app", directory="/no/such/path")
+    call("apply to a directory of others", "CodebaseService/Apply", codebase="app", directory="/etc", version=0)
     call("get a sandbox with a codebase", "SandboxService/Get", sandboxId="coding")
     call("discard changes", "CodebaseService/Discard", sandboxId="coding")
     call("discard without a codebase", "CodebaseService/Discard", sandboxId="plain")
@@ -727,6 +730,7 @@ BASES = {  # a request that is right, and is refused for what it names, or chang
     "SecretService/Rotate": {"secret": "nothing", "value": "x"}, "SecretService/Remove": {"secret": "nothing"},
     "CodebaseService/Add": {"name": "nothing", "source": "nothing"}, "CodebaseService/List": {},
     "CodebaseService/Remove": {"codebase": "nothing"}, "CodebaseService/Log": {"codebase": "nothing"},
+    "CodebaseService/Apply": {"codebase": "nothing"},
     "CodebaseService/Commit": NOBODY, "CodebaseService/Discard": NOBODY,
     "AgentService/List": {}, "AgentService/Get": {"name": "nothing"},
     "VolumeService/Create": {"name": "a volume's name"}, "VolumeService/List": {},

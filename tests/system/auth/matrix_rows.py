@@ -150,6 +150,7 @@ HOLT = {
     "CodebaseService/List": Lists(),
     "CodebaseService/Remove": [{"codebase": "{codebase}"}, {"codebase": "{codebase_name}"}],
     "CodebaseService/Log": [{"codebase": "{codebase}"}, {"codebase": "{codebase_name}"}],
+    "CodebaseService/Apply": Host({"codebase": "{codebase}"}),
     "CodebaseService/Commit": [{"sandboxId": "{coding}"}],
     "CodebaseService/Discard": [{"sandboxId": "{coding}"}],
     "VolumeService/Create": Makes({"name": "made"}),

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { LONG_MS = 60 * 1000, BIG = 3 << 20 };
@@ -702,6 +703,9 @@ static void use_codebases(void)
     struct holt_sandbox_options options = HOLT_INIT(holt_sandbox_options);
     struct holt_command write = COMMAND("sh", "-c", "printf new >/code/f");
     struct holt_codebase_version *version;
+    struct holt_codebase_applying *applying;
+    const uint32_t oldest = 0;
+    char dir[] = "/tmp/holt-use.XXXXXX", file[64];
     struct holt_codebase_list *list;
     struct holt_codebase *codebase;
     struct holt_codebase_log *log;
@@ -730,6 +734,17 @@ static void use_codebases(void)
     IS(log->items[0]->message, "first");
     IS(log->items[0]->sandbox, sandbox->id);
     holt_free(log);
+    CHECK(mkdtemp(dir) != NULL);
+    (void)snprintf(file, sizeof(file), "%s/f", dir);
+    CHECK(holt_codebase_apply(holt, "app", dir, NULL, soon(), &applying, &error) == 0);
+    CHECK(applying->version == 1 && applying->files == 1 && applying->conflict_count == 0);
+    CHECK(truncate(file, 0) == 0);
+    holt_free(applying);
+    CHECK(holt_codebase_apply(holt, "app", dir, &oldest, soon(), &applying, &error) == 0);
+    CHECK(applying->conflict_count == 1 && applying->count == 1);
+    IS(applying->conflicts[0]->path, "f");
+    holt_free(applying);
+    CHECK(unlink(file) == 0 && rmdir(dir) == 0);
     CHECK(holt_codebase_discard(holt, sandbox->id, soon(), &error) == 0);
     CHECK(holt_codebase_remove(holt, "app", soon(), &error) == -1);
     IS(error.code, "failed_precondition");
