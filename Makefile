@@ -83,7 +83,7 @@ TOOLS_CFLAGS := $(COMMON) -O2 -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fno-
 	-ffunction-sections -fdata-sections
 TOOLS_LDFLAGS := -static -no-pie -Wl,--gc-sections -Wl,-z,noexecstack
 
-BINARIES := $(OUT)/holt $(OUT)/holtd $(OUT)/holt-init $(OUT)/holt-tools $(OUT)/holt-net $(OUT)/holt-image
+BINARIES := $(OUT)/holt $(OUT)/holtd $(OUT)/holt-init $(OUT)/holt-tools $(OUT)/holt-net $(OUT)/holt-image $(OUT)/holt-view
 # Below each kind of test, folders mirror src/.
 tests = $(sort $(shell find tests/$(1) -name '$(2)' $(foreach m,$(LEFT_OUT),-not -path '*/$(m)/*')))
 FUZZ_SOURCES := $(call tests,fuzz,*_fuzz.c)
@@ -102,7 +102,7 @@ CONSOLE_SOURCES := $(shell find console -name node_modules -prune -o -path conso
 	console console-types console-shots
 .DELETE_ON_ERROR:
 
-all: $(BINARIES) $(OUT)/libholt.a $(if $(filter release,$(BUILD)),$(OUT)/libholt.so) ## build holt, holtd, holt-init, holt-tools, holt-net, holt-image and libholt
+all: $(BINARIES) $(OUT)/libholt.a $(if $(filter release,$(BUILD)),$(OUT)/libholt.so) ## build holt, holtd, holt-init, holt-tools, holt-net, holt-image, holt-view and libholt
 
 serve: setup ## install what is missing, build, and start holtd in the foreground
 	@$(MAKE) --no-print-directory all
@@ -166,7 +166,8 @@ install: all console ## install below PREFIX (DESTDIR is honoured)
 		$(DESTDIR)$(PREFIX)/share/holt \
 		$(addprefix $(DESTDIR)$(PREFIX)/share/man/,man1 man3 man5 man8)
 	install -m 755 $(OUT)/holt $(OUT)/holtd $(DESTDIR)$(PREFIX)/bin/
-	install -m 755 $(OUT)/holt-init $(OUT)/holt-tools $(OUT)/holt-net $(OUT)/holt-image $(DESTDIR)$(PREFIX)/libexec/holt/
+	install -m 755 $(OUT)/holt-init $(OUT)/holt-tools $(OUT)/holt-net $(OUT)/holt-image \
+		$(OUT)/holt-view $(DESTDIR)$(PREFIX)/libexec/holt/
 	install -m 644 $(OUT)/libholt.a $(DESTDIR)$(PREFIX)/lib/
 	install -m 755 $(OUT)/libholt.so $(DESTDIR)$(PREFIX)/lib/libholt.so.$(VERSION)
 	ln -sf libholt.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
@@ -205,6 +206,9 @@ $(OUT)/holt-net: $(call modules,base egress gateway net ssh) $(addprefix $(OBJ)/
 
 $(OUT)/holt-image: $(call modules,base image) $(OBJ)/net/address.o $(addprefix $(OBJ)/kernel/,caps.o fds.o)
 	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lcurl -ljansson -lcrypto -lm -lpthread
+
+$(OUT)/holt-view: $(call modules,base view viewfs) $(addprefix $(OBJ)/kernel/,caps.o fds.o mount.o path.o)
+	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -lm -lpthread
 
 # Both have nothing that a program could see but holt_*: its own names are its own.
 $(OUT)/libholt.a: $(call modules,$(CLIENT_MODULES))

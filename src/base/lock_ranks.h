@@ -40,6 +40,7 @@
     row(LOCK_FILE_POOL, "host/worker/file_pool.c", "the workers of one machine")                   \
     row(LOCK_PORTS, "host/port/thread.c", "the forwarded connections")                             \
     row(LOCK_NET, "host/net/net.c", "the machines with a network, their log and the jobs")         \
+    row(LOCK_VIEWS, "host/view/view.c", "the file servers of codebases and their answers")         \
     row(LOCK_PROCESS_WRITER, "host/process/writer.c", "the processes to write next")               \
     row(LOCK_EXPIRY, "host/sandbox/expiry.c", "the wake-up of the expiry thread")                  \
     row(LOCK_STORAGE_MONITOR, "host/observe/storage_monitor.c", "the wake-up of the monitor")      \
@@ -73,6 +74,10 @@
     row(LOCK_BRIDGE_OUTPUT, "cli/mcp/bridge.c", "the bridge's standard output")                    \
     row(LOCK_CLIENT, "client/transport/handle.c", "the idle connections of one handle")            \
     row(LOCK_TLS_SESSION, "client/transport/tls.c", "the session that new connections resume")     \
+    row(LOCK_VIEWFS_HANDLE, "viewfs/op_file.c", "the descriptor of one open file")                 \
+    row(LOCK_VIEWFS_HANDLES, "viewfs/op_file.c", "the list of open files")                         \
+    row(LOCK_VIEWFS_NODES, "viewfs/node.c", "the names that the kernel knows")                     \
+    row(LOCK_VIEWFS_DENIALS, "viewfs/denial.c", "what was refused last")                           \
     row(LOCK_SEARCH, "tools/search/ordered.c", "the jobs and results of one search")
 /* clang-format on */
 

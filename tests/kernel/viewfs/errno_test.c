@@ -1,0 +1,577 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Every level through every family of system calls, for uid 0 and a plain user of the sandbox: the
+ * table of docs/permissions.md. */
+#include <dirent.h>
+#include <linux/openat2.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/xattr.h>
+
+#include "kernel/viewfs/view_world.h"
+#include "view/rule.h"
+
+enum { LEVELS = VIEW_WRITE + 1, PATH_BYTES = 128 };
+
+static const char *const level_names[LEVELS] = { "none", "view", "read", "write" };
+
+/* Each returns 0 or an errno. */
+typedef int call_fn(const char *path);
+
+static int result(long r)
+{
+    return r < 0 ? errno : 0;
+}
+
+static int closed(int fd)
+{
+    if (fd < 0)
+        return errno;
+    (void)close(fd);
+    return 0;
+}
+
+/* --- calls on what exists --------------------------------------------------------------------- */
+
+static int call_stat(const char *path)
+{
+    struct stat st;
+
+    return result(lstat(path, &st));
+}
+
+static int call_statx(const char *path)
+{
+    struct statx st;
+
+    return result(statx(AT_FDCWD, path, AT_STATX_FORCE_SYNC, STATX_ALL, &st));
+}
+
+static int call_access(const char *path)
+{
+    return result(access(path, F_OK));
+}
+
+static int call_faccessat2(const char *path)
+{
+    return result(syscall(SYS_faccessat2, AT_FDCWD, path, R_OK, AT_EACCESS));
+}
+
+static int call_open_path(const char *path)
+{
+    return closed(open(path, O_PATH | O_CLOEXEC));
+}
+
+static int call_open_read(const char *path)
+{
+    return closed(open(path, O_RDONLY | O_CLOEXEC));
+}
+
+static int call_open_write(const char *path)
+{
+    return closed(open(path, O_WRONLY | O_CLOEXEC));
+}
+
+static int call_open_both(const char *path)
+{
+    return closed(open(path, O_RDWR | O_CLOEXEC));
+}
+
+static int call_open_append(const char *path)
+{
+    return closed(open(path, O_WRONLY | O_APPEND | O_CLOEXEC));
+}
+
+static int call_open_truncate(const char *path)
+{
+    return closed(open(path, O_RDONLY | O_TRUNC | O_CLOEXEC));
+}
+
+static int call_openat2(const char *path)
+{
+    struct open_how how = { .flags = O_RDONLY | O_CLOEXEC, .resolve = RESOLVE_BENEATH };
+
+    return closed((int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how)));
+}
+
+/* With O_CREAT, as what is hidden is not there. */
+static int call_open_create(const char *path)
+{
+    return closed(open(path, O_CREAT | O_RDONLY | O_CLOEXEC, 0666));
+}
+
+static int call_creat(const char *path)
+{
+    return closed(creat(path, 0666));
+}
+
+static int call_mmap_shared(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC), r;
+    char *at;
+
+    if (fd < 0)
+        return errno;
+    at = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    r = at == MAP_FAILED ? errno : 0;
+    if (r == 0)
+        *at = 'x';
+    (void)close(fd);
+    return r;
+}
+
+static int call_exec(const char *path)
+{
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        (void)execl(path, path, (char *)NULL);
+        _exit(errno);
+    }
+    return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
+}
+
+static int call_copy_from(const char *path)
+{
+    int from = open(path, O_RDONLY | O_CLOEXEC), to, r;
+
+    if (from < 0)
+        return errno;
+    to = open("free/copy", O_CREAT | O_WRONLY | O_CLOEXEC, 0666);
+    r = to < 0 || copy_file_range(from, NULL, to, NULL, 4, 0) != 4 ? errno : 0;
+    (void)unlink("free/copy");
+    (void)close(from);
+    (void)close(to);
+    return r;
+}
+
+static int call_fallocate(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC), r;
+
+    if (fd < 0)
+        return errno;
+    r = result(fallocate(fd, 0, 0, 100));
+    (void)close(fd);
+    return r;
+}
+
+static int call_fsync(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC), r;
+
+    if (fd < 0)
+        return errno;
+    r = result(write(fd, "x", 1) == 1 && fsync(fd) == 0 && fdatasync(fd) == 0 ? 0 : -1);
+    (void)close(fd);
+    return r;
+}
+
+static int call_truncate(const char *path)
+{
+    return result(truncate(path, 1));
+}
+
+static int call_chmod(const char *path)
+{
+    return result(chmod(path, 0755));
+}
+
+static int call_chown(const char *path)
+{
+    return result(lchown(path, (uid_t)-1, PLAIN_USER));
+}
+
+static int call_utimens(const char *path)
+{
+    static const struct timespec times[] = { { .tv_sec = 1 }, { .tv_sec = 2 } };
+    struct stat st;
+
+    if (utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno;
+    return lstat(path, &st) == 0 && st.st_mtim.tv_sec == 2 ? 0 : EIO;
+}
+
+static int call_setxattr(const char *path)
+{
+    return result(setxattr(path, "user.test", "1", 1, 0));
+}
+
+static int call_getxattr(const char *path)
+{
+    char value[16];
+
+    return result(getxattr(path, "user.there", value, sizeof(value)));
+}
+
+static int call_listxattr(const char *path)
+{
+    char names[256];
+
+    return result(listxattr(path, names, sizeof(names)));
+}
+
+static int call_removexattr(const char *path)
+{
+    return result(removexattr(path, "user.there"));
+}
+
+static int call_inotify(const char *path)
+{
+    int fd = inotify_init1(IN_CLOEXEC);
+    int r = result(inotify_add_watch(fd, path, IN_ATTRIB));
+
+    (void)close(fd);
+    return r;
+}
+
+static int call_unlink(const char *path)
+{
+    return result(unlink(path));
+}
+
+static int call_rename_from(const char *path)
+{
+    return result(rename(path, "free/renamed"));
+}
+
+static int call_rename_exchange(const char *path)
+{
+    return result(renameat2(AT_FDCWD, "free/other", AT_FDCWD, path, RENAME_EXCHANGE));
+}
+
+static int call_link_from(const char *path)
+{
+    int r = result(link(path, "free/linked"));
+
+    (void)unlink("free/linked");
+    return r;
+}
+
+/* --- directories and links -------------------------------------------------------------------- */
+
+static int call_opendir(const char *path)
+{
+    return closed(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+static int call_chdir(const char *path)
+{
+    int r = result(chdir(path));
+
+    return r != 0 ? r : result(chdir("../.."));
+}
+
+static int call_rmdir(const char *path)
+{
+    return result(rmdir(path));
+}
+
+static int call_rename_directory(const char *path)
+{
+    return result(rename(path, "free/directory"));
+}
+
+static int call_chmod_directory(const char *path)
+{
+    return result(chmod(path, 0700));
+}
+
+static int call_tmpfile(const char *path)
+{
+    return closed(open(path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+}
+
+static int call_readlink(const char *path)
+{
+    char text[16];
+
+    return result(readlink(path, text, sizeof(text)));
+}
+
+static int call_unlink_link(const char *path)
+{
+    return result(unlink(path));
+}
+
+/* --- new names -------------------------------------------------------------------------------- */
+
+static int call_create_exclusive(const char *path)
+{
+    return closed(open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
+}
+
+static int call_mkdir(const char *path)
+{
+    return result(mkdir(path, 0700));
+}
+
+static int call_mkfifo(const char *path)
+{
+    return result(mkfifo(path, 0600));
+}
+
+static int call_mknod(const char *path)
+{
+    return result(mknod(path, S_IFREG | 0600, 0));
+}
+
+static int call_bind(const char *path)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), r;
+
+    (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    r = result(bind(fd, (struct sockaddr *)&address, sizeof(address)));
+    (void)close(fd);
+    return r;
+}
+
+static int call_symlink(const char *path)
+{
+    return result(symlink("anywhere", path));
+}
+
+static int call_link_to(const char *path)
+{
+    return result(link("free/file", path));
+}
+
+static int call_rename_to(const char *path)
+{
+    int r = closed(open("free/source", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+
+    return r != 0 ? r : result(rename("free/source", path));
+}
+
+static int call_rename_noreplace(const char *path)
+{
+    int r = closed(open("free/source", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+
+    return r != 0 ? r
+                  : result(renameat2(AT_FDCWD, "free/source", AT_FDCWD, path, RENAME_NOREPLACE));
+}
+
+static int call_link_tmpfile(const char *path)
+{
+    char name[64];
+    int fd = open("free", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), r;
+
+    if (fd < 0)
+        return EIO;
+    (void)snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+    r = result(linkat(AT_FDCWD, name, AT_FDCWD, path, AT_SYMLINK_FOLLOW));
+    (void)close(fd);
+    return r;
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+enum kind { A_FILE, A_DIRECTORY, A_LINK, A_NEW_NAME, KINDS };
+
+static const struct row {
+    const char *name;
+    call_fn *call;
+    enum kind kind;
+    int wanted[LEVELS];
+} rows[] = {
+#define SEES                                                                                       \
+    {                                                                                              \
+        ENOENT, 0, 0, 0                                                                            \
+    }
+#define READS                                                                                      \
+    {                                                                                              \
+        ENOENT, EACCES, 0, 0                                                                       \
+    }
+#define WRITES                                                                                     \
+    {                                                                                              \
+        ENOENT, EACCES, EACCES, 0                                                                  \
+    }
+#define MAKES                                                                                      \
+    {                                                                                              \
+        EACCES, EACCES, EACCES, 0                                                                  \
+    }
+    { "lstat", call_stat, A_FILE, SEES },
+    { "statx", call_statx, A_FILE, SEES },
+    { "access", call_access, A_FILE, SEES },
+    { "faccessat2", call_faccessat2, A_FILE, SEES },
+    { "open O_PATH", call_open_path, A_FILE, SEES },
+    { "inotify", call_inotify, A_FILE, SEES },
+    { "listxattr", call_listxattr, A_FILE, SEES },
+    { "open O_RDONLY", call_open_read, A_FILE, READS },
+    { "openat2", call_openat2, A_FILE, READS },
+    { "exec", call_exec, A_FILE, READS },
+    { "copy_file_range", call_copy_from, A_FILE, READS },
+    { "getxattr", call_getxattr, A_FILE, READS },
+    { "open O_WRONLY", call_open_write, A_FILE, WRITES },
+    { "open O_RDWR", call_open_both, A_FILE, WRITES },
+    { "open O_APPEND", call_open_append, A_FILE, WRITES },
+    { "mmap MAP_SHARED", call_mmap_shared, A_FILE, WRITES },
+    { "fallocate", call_fallocate, A_FILE, WRITES },
+    { "fsync", call_fsync, A_FILE, WRITES },
+    { "open O_TRUNC", call_open_truncate, A_FILE, WRITES },
+    { "truncate", call_truncate, A_FILE, WRITES },
+    { "chmod", call_chmod, A_FILE, WRITES },
+    { "chown", call_chown, A_FILE, WRITES },
+    { "utimensat", call_utimens, A_FILE, WRITES },
+    { "setxattr", call_setxattr, A_FILE, WRITES },
+    { "removexattr", call_removexattr, A_FILE, WRITES },
+    { "link from", call_link_from, A_FILE, WRITES },
+    { "rename from", call_rename_from, A_FILE, WRITES },
+    { "rename exchange", call_rename_exchange, A_FILE, WRITES },
+    { "unlink", call_unlink, A_FILE, WRITES },
+    { "open O_CREAT", call_open_create, A_FILE, { EACCES, EACCES, 0, 0 } },
+    { "creat over", call_creat, A_FILE, MAKES },
+    { "rename over", call_rename_to, A_FILE, MAKES },
+    { "stat directory", call_stat, A_DIRECTORY, SEES },
+    { "opendir", call_opendir, A_DIRECTORY, SEES },
+    { "chdir", call_chdir, A_DIRECTORY, SEES },
+    { "O_TMPFILE", call_tmpfile, A_DIRECTORY, WRITES },
+    { "chmod directory", call_chmod_directory, A_DIRECTORY, WRITES },
+    { "rename directory", call_rename_directory, A_DIRECTORY, WRITES },
+    { "rmdir", call_rmdir, A_DIRECTORY, WRITES },
+    { "lstat link", call_stat, A_LINK, SEES },
+    { "readlink", call_readlink, A_LINK, SEES },
+    { "chown link", call_chown, A_LINK, WRITES },
+    { "utimensat link", call_utimens, A_LINK, WRITES },
+    { "unlink link", call_unlink_link, A_LINK, WRITES },
+    { "open O_EXCL", call_create_exclusive, A_NEW_NAME, MAKES },
+    { "creat", call_creat, A_NEW_NAME, MAKES },
+    { "mkdir", call_mkdir, A_NEW_NAME, MAKES },
+    { "mkfifo", call_mkfifo, A_NEW_NAME, MAKES },
+    { "mknod", call_mknod, A_NEW_NAME, MAKES },
+    { "bind", call_bind, A_NEW_NAME, MAKES },
+    { "symlink", call_symlink, A_NEW_NAME, MAKES },
+    { "link to", call_link_to, A_NEW_NAME, MAKES },
+    { "rename to", call_rename_to, A_NEW_NAME, MAKES },
+    { "rename RENAME_NOREPLACE", call_rename_noreplace, A_NEW_NAME, MAKES },
+    { "linkat of O_TMPFILE", call_link_tmpfile, A_NEW_NAME, MAKES },
+};
+
+static const char rules_text[] = "/d/none*=none\n"
+                                 "/d/view*=view\n"
+                                 "/d/read*=read\n"
+                                 "/d/write*=write\n"
+                                 "/free=write\n";
+
+/* Every case has a file of its own. */
+static const char *case_path(size_t row, int level, uid_t uid)
+{
+    static char path[PATH_BYTES];
+
+    (void)snprintf(path, sizeof(path), "d/%s-%zu-%u", level_names[level], row, (unsigned)uid);
+    return path;
+}
+
+static void case_make(size_t row, int level, uid_t uid)
+{
+    const char *path = case_path(row, level, uid);
+    int fd;
+
+    switch (rows[row].kind) {
+    case A_FILE:
+        lower_file(path, "#!/bin/true\n");
+        fd = openat(world.lower_fd, path, O_RDONLY | O_CLOEXEC);
+        CHECK(fsetxattr(fd, "user.there", "1", 1, 0) == 0, "(%s)", strerror(errno));
+        (void)close(fd);
+        break;
+    case A_DIRECTORY:
+        lower_directory(path);
+        break;
+    case A_LINK:
+        lower_link("target", path);
+        break;
+    case A_NEW_NAME:
+    case KINDS:
+        break;
+    }
+}
+
+static bool may_differ(const struct row *row, int level, int got)
+{
+    /* A directory of the layer below cannot be renamed in an overlay without redirects. */
+    return row->call == call_rename_directory && level == VIEW_WRITE && got == EXDEV;
+}
+
+static void rows_run(void *argument)
+{
+    const uid_t uid = *(const uid_t *)argument;
+    unsigned wrong = 0;
+
+    for (size_t row = 0; row < ARRAY_SIZE(rows); row++) {
+        for (int level = 0; level < LEVELS; level++) {
+            const char *path = case_path(row, level, uid);
+            const int got = rows[row].call(path), wanted = rows[row].wanted[level];
+
+            if (got == wanted || may_differ(&rows[row], level, got))
+                continue;
+            (void)printf("%s as uid %u at level %s: %s instead of %s\n", rows[row].name,
+                         (unsigned)uid, level_names[level], strerror(got), strerror(wanted));
+            wrong++;
+        }
+    }
+    CHECK(wrong == 0);
+}
+
+static void table_begin(const uid_t *uids, size_t count)
+{
+    world_begin();
+    lower_directory("d");
+    lower_directory("free");
+    lower_file("free/file", "file");
+    lower_file("free/other", "other");
+    for (size_t row = 0; row < ARRAY_SIZE(rows); row++)
+        for (int level = 0; level < LEVELS; level++)
+            for (size_t i = 0; i < count; i++)
+                case_make(row, level, uids[i]);
+    world_show(rules_text);
+}
+
+static void the_table_holds_for_root_and_a_plain_user(void)
+{
+    uid_t uids[] = { 0, PLAIN_USER };
+
+    table_begin(uids, ARRAY_SIZE(uids));
+    for (size_t i = 0; i < ARRAY_SIZE(uids); i++)
+        sandbox_run(uids[i], rows_run, &uids[i]);
+    EVENTUALLY(world.denied > 0);
+    world_end();
+}
+
+/* --- what is listed --------------------------------------------------------------------------- */
+
+static void names_list(void *ignored)
+{
+    unsigned seen[LEVELS] = { 0 };
+    DIR *dir = opendir("d");
+    const struct dirent *entry;
+
+    (void)ignored;
+    CHECK(dir);
+    while ((entry = readdir(dir)))
+        for (int level = 0; level < LEVELS; level++)
+            seen[level] += strncmp(entry->d_name, level_names[level], 4) == 0;
+    (void)closedir(dir);
+    CHECK(seen[VIEW_NONE] == 0 && seen[VIEW_VIEW] > 0);
+    CHECK(seen[VIEW_VIEW] == seen[VIEW_READ] && seen[VIEW_READ] == seen[VIEW_WRITE]);
+}
+
+static void what_is_hidden_is_not_listed(void)
+{
+    uid_t uids[] = { 0 };
+
+    table_begin(uids, 1);
+    for (int i = 0; i < 2; i++) /* the second time from the kernel's cache */
+        sandbox_run(0, names_list, NULL);
+    world_end();
+}
+
+int main(void)
+{
+    must_be_root();
+    RUN(the_table_holds_for_root_and_a_plain_user);
+    RUN(what_is_hidden_is_not_listed);
+    return 0;
+}
