@@ -931,6 +931,7 @@ HOLT_API int holt_env_execute_tool(struct holt_env *env, const struct holt_tool_
 #endif
 
 #include "holt_agent.h"
+#include "holt_bundle.h"
 #include "holt_codebase.h"
 #include "holt_host.h"
 #include "holt_model.h"

@@ -22,6 +22,8 @@ const struct command *const commands[] = {
     &command_rm,
     &command_prune,
     &command_cp,
+    &command_export,
+    &command_import,
 
     &command_exec,
     &command_launch,

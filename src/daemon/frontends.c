@@ -6,6 +6,7 @@
 #include "api/frontend.h"
 #include "api/mux/frontend.h"
 #include "api/pages.h"
+#include "api/plain/bundle.h"
 #include "api/plain/frontend.h"
 #include "auth/token_store.h"
 #include "base/err.h"
@@ -23,7 +24,7 @@
 #include "mcp/session.h"
 #endif
 
-enum { FRONTENDS_MAX = 7 };
+enum { FRONTENDS_MAX = 8 };
 
 struct frontends {
     struct host *host;
@@ -87,6 +88,7 @@ static int frontends_fill(struct frontends *frontends, const struct config *conf
     frontend_add(frontends, &pages_frontend, frontends->host);
     frontend_add(frontends, &mux_frontend, NULL);
     frontend_add(frontends, &plain_frontend, &frontends->api);
+    frontend_add(frontends, &bundle_frontend, &frontends->api);
     frontend_add(frontends, &holt_frontend, &frontends->api);
     return r;
 }

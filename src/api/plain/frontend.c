@@ -7,10 +7,10 @@
 
 #include "api/frontend.h"
 #include "api/plain/download.h"
+#include "api/plain/patience.h"
 #include "api/plain/reply.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/xalloc.h"
 #include "host/sandbox/sandbox.h"
@@ -42,8 +42,7 @@ struct plain_request {
     struct sandbox *sandbox;
     struct file_call *files;
     char match[ENTRY_TAG_SIZE];
-    uint64_t patience_ms; /* how long the client may take until its next bytes */
-    uint64_t waiting_ms;  /* since when (clock_ms) */
+    struct patience patience;
 };
 
 /* --- the query -------------------------------------------------------------------------------- */
@@ -216,23 +215,6 @@ static bool plain_owns(const char *path, const char *verb)
     return strcmp(path, PLAIN_PATH) == 0;
 }
 
-/* The client has CONNECTION_BODY_MS and what its bytes may take; the time for which it waits for
- * the sandbox does not count. */
-static void patience_begin(struct exchange *exchange, struct plain_request *request)
-{
-    request->waiting_ms = clock_ms();
-    client_connection_allow(exchange->client, request->patience_ms);
-}
-
-static void patience_end(struct exchange *exchange, struct plain_request *request, size_t len)
-{
-    uint64_t taken = clock_ms() - request->waiting_ms;
-
-    request->patience_ms -= taken < request->patience_ms ? taken : request->patience_ms;
-    request->patience_ms += len * 1000 / CONNECTION_BYTES_PER_S + 1;
-    client_connection_allow(exchange->client, CONNECTION_FOREVER);
-}
-
 static enum MHD_Result plain_begin(struct exchange *exchange)
 {
     struct plain_request *request = xcalloc(1, sizeof(*request));
@@ -248,8 +230,7 @@ static enum MHD_Result plain_begin(struct exchange *exchange)
     if (r == 0 && is_put(exchange))
         r = upload_begin(exchange, request, &exchange->err);
     exchange->is_failed = r < 0;
-    request->patience_ms = CONNECTION_BODY_MS;
-    patience_begin(exchange, request);
+    patience_start(exchange, &request->patience);
     return MHD_YES;
 }
 
@@ -266,9 +247,9 @@ static enum MHD_Result plain_receive(struct exchange *exchange, const char *data
         exchange->is_failed = true;
         return exchange_discard(exchange, len);
     }
-    patience_end(exchange, request, len);
+    patience_end(exchange, &request->patience, len);
     exchange->is_failed = file_call_send_data(request->files, data, len, &exchange->err) < 0;
-    patience_begin(exchange, request);
+    patience_begin(exchange, &request->patience);
     return MHD_YES;
 }
 

@@ -105,6 +105,8 @@ extern const struct command command_snapshots_rm;
 extern const struct command command_snapshots_note;
 extern const struct command command_rollback;
 extern const struct command command_fork;
+extern const struct command command_export;
+extern const struct command command_import;
 extern const struct command command_diff;
 extern const struct command command_changes;
 extern const struct command command_codebase_add;

@@ -6,6 +6,7 @@
 #include "client/client_internal.h"
 #include "client/error.h"
 #include "client/typed/request.h"
+#include "client/typed/sandbox_result.h"
 #include "holt.h"
 
 static const char *const states[] = {
@@ -97,7 +98,7 @@ static void sandbox_fill(void *result, struct holt_sandbox *sandbox,
     }
 }
 
-static int one_fill(void *result, const struct msg_sandbox *message, struct holt_error *error)
+int sandbox_result_fill(void *result, const struct msg_sandbox *message, struct holt_error *error)
 {
     if (!message)
         return reply_lacks("sandbox", error);
@@ -183,7 +184,7 @@ static int created_fill(void *result, const void *message, struct holt_error *er
 {
     const struct msg_create_sandbox_response *reply = message;
 
-    if (one_fill(result, reply->sandbox, error) < 0)
+    if (sandbox_result_fill(result, reply->sandbox, error) < 0)
         return -1;
     ((struct holt_sandbox *)result)->is_joined = reply->joined;
     ((struct holt_sandbox *)result)->address = reply->address;
@@ -259,7 +260,7 @@ static int got_fill(void *result, const void *message, struct holt_error *error)
 {
     const struct msg_get_sandbox_response *reply = message;
 
-    return one_fill(result, reply->sandbox, error);
+    return sandbox_result_fill(result, reply->sandbox, error);
 }
 
 int holt_sandbox_get(struct holt *holt, const char *sandbox, int64_t deadline,
@@ -295,7 +296,7 @@ static int changed_fill(void *result, const void *message, struct holt_error *er
 {
     const struct msg_sandbox_response *reply = message;
 
-    return one_fill(result, reply->sandbox, error);
+    return sandbox_result_fill(result, reply->sandbox, error);
 }
 
 int holt_sandbox_update(struct holt *holt, const char *sandbox,
@@ -356,7 +357,7 @@ static int resumed_fill(void *result, const void *message, struct holt_error *er
 {
     const struct msg_resume_sandbox_response *reply = message;
 
-    return one_fill(result, reply->sandbox, error);
+    return sandbox_result_fill(result, reply->sandbox, error);
 }
 
 int holt_sandbox_resume(struct holt *holt, const char *sandbox, int64_t deadline,

@@ -114,14 +114,14 @@ static struct audit_facts facts_of(const struct sandbox *sandbox)
  * state does not wait for the disk, and the registry may have lost more. */
 static bool is_complete(const struct sandbox *sandbox)
 {
-    struct volume_summary summary = { .snapshots = 0 };
+    struct volume_summary summary = { .wanted = SNAPSHOT_UNFILLED };
     struct audit_facts facts = facts_of(sandbox);
     struct err ignored;
 
     if (facts.is_created)
         return !facts.is_destroyed;
     return volume_summarize(sandbox->host->store, sandbox->info.id, &summary, &ignored) == 0 &&
-           summary.snapshots > 0;
+           summary.snapshots > 0 && !summary.has_wanted;
 }
 
 /* Makes the recorded generation that of the files, if the registry has lost a rollback: the audit

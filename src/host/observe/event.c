@@ -39,6 +39,8 @@ static const struct {
     [EVENT_RESOURCE_OK] = { "resource.ok", NULL },
     [EVENT_SANDBOX_CREATED] = { "sandbox.created", "create" },
     [EVENT_SANDBOX_FORKED] = { "sandbox.forked", "fork" },
+    [EVENT_SANDBOX_EXPORTED] = { "sandbox.exported", "export" },
+    [EVENT_SANDBOX_IMPORTED] = { "sandbox.imported", "import" },
     [EVENT_SANDBOX_STARTED] = { "sandbox.started", "start" },
     [EVENT_SANDBOX_PAUSED] = { "sandbox.paused", "pause" },
     [EVENT_SANDBOX_RESUMED] = { "sandbox.resumed", "resume" },

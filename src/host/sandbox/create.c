@@ -251,7 +251,7 @@ int sandbox_finish_create(struct sandbox *sandbox, struct err *err)
     return 0;
 }
 
-static int sandbox_build(struct sandbox *sandbox, struct err *err)
+static int sandbox_build(struct sandbox *sandbox, const struct sandbox_spec *spec, struct err *err)
 {
     int r;
 
@@ -264,6 +264,8 @@ static int sandbox_build(struct sandbox *sandbox, struct err *err)
     r = sandbox_admit_flush(sandbox->host, err);
     if (r == 0)
         r = sandbox_make_volume(sandbox, err);
+    if (r == 0 && spec->fill)
+        r = spec->fill(sandbox, spec->fill_context, err);
     if (r == 0)
         r = sandbox_boot_first(sandbox, err);
     if (r < 0) {
@@ -288,7 +290,7 @@ int sandbox_create(struct host *host, const struct sandbox_spec *spec, struct sa
     sandbox = sandbox_new(host);
     r = info_fill(sandbox, spec, err);
     if (r == 0)
-        r = sandbox_build(sandbox, err);
+        r = sandbox_build(sandbox, spec, err);
     if (r < 0)
         sandbox_unref(sandbox);
     else

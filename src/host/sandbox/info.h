@@ -119,6 +119,10 @@ bool snapshot_kind_parse(const char *name, enum snapshot_kind *ret);
 #define SNAPSHOT_TURN_PREFIX "turn-"
 #define SNAPSHOT_OWN_PREFIX "holt-"
 
+/* A volume that has it is being filled by an import, which removes it after the sandbox was made.
+ */
+#define SNAPSHOT_UNFILLED SNAPSHOT_OWN_PREFIX "unfilled"
+
 /* Parses the number in the name of a turn snapshot with this prefix. Returns false for any other
  * name. */
 bool snapshot_turn_parse(const char *name, const char *prefix, uint32_t *ret);

@@ -68,6 +68,10 @@ struct sandbox_spec {
     struct permission_request permissions; /* rules for the paths of the codebase */
     const char *const *secrets;            /* names; of the caller's owner */
     size_t secret_count;
+
+    /* Writes the first files of the volume, which nothing uses yet; NULL: it stays empty. */
+    int (*fill)(struct sandbox *sandbox, void *context, struct err *err);
+    void *fill_context;
 };
 
 /* Creates and starts a sandbox. The caller owns one reference. */

@@ -205,6 +205,15 @@ void sandbox_undo_create(struct sandbox *sandbox);
  * Does nothing where the storage backend takes atomic snapshots. */
 int sandbox_quiesce(struct sandbox *sandbox, bool on, struct err *err);
 
+/* Records a snapshot that was taken, on which the files are based from now on. The caller runs an
+ * operation. */
+int sandbox_record_snapshot(struct sandbox *sandbox, const struct snapshot_info *snapshot,
+                            struct err *err);
+
+/* Removes a temporary snapshot. Where that fails, the removal of the sandbox, which may be under
+ * way, or the next start removes it. */
+void sandbox_drop_temporary(struct sandbox *sandbox, const char *name);
+
 /* Removes a snapshot. The caller runs an operation. */
 int sandbox_drop_snapshot(struct sandbox *sandbox, const char *name, struct err *err);
 

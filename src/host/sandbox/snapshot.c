@@ -70,8 +70,8 @@ static void info_add_snapshot(struct sandbox_info *info, const struct snapshot_i
     info->snapshot_count++;
 }
 
-static int snapshot_record(struct sandbox *sandbox, const struct snapshot_info *snapshot,
-                           struct err *err)
+int sandbox_record_snapshot(struct sandbox *sandbox, const struct snapshot_info *snapshot,
+                            struct err *err)
 {
     struct sandbox_info info;
     int r;
@@ -104,7 +104,7 @@ static int snapshot_take_and_record(struct sandbox *sandbox, struct snapshot_inf
     fault_point("snapshot.taken");
     memcpy(snapshot->parent, sandbox->info.base, sizeof(snapshot->parent));
     snapshot->space_used = volume_usage_settled(sandbox->volume);
-    r = snapshot_record(sandbox, snapshot, err);
+    r = sandbox_record_snapshot(sandbox, snapshot, err);
     if (r < 0)
         (void)volume_remove_snapshot(sandbox->volume, snapshot->name, &ignored);
     else
@@ -136,6 +136,17 @@ int sandbox_drop_snapshot(struct sandbox *sandbox, const char *name, struct err 
     sandbox->info.snapshot_count--;
     lock_release(&sandbox->lock);
     return 0;
+}
+
+void sandbox_drop_temporary(struct sandbox *sandbox, const char *name)
+{
+    enum sandbox_state state;
+    struct err ignored;
+
+    if (sandbox_begin(sandbox, OPERATION_SNAPSHOT, &state, &ignored) < 0)
+        return;
+    (void)volume_remove_snapshot(sandbox->volume, name, &ignored);
+    sandbox_finish(sandbox, state);
 }
 
 /* Keeps the newest snapshots_max turn and tool snapshots. A removal that fails is tried again

@@ -164,6 +164,26 @@ void diff_names_done(struct diff_names *names);
 
 /* walk.c: lists the differences. */
 int diff_walk(struct diff_list *list, struct err *err);
+/* Makes a directory; tree is that mounted there, or NULL. Returns NULL if the arena is full. */
+struct diff_dir *diff_dir_new(struct diff_list *list, struct diff_dir *parent, const char *name,
+                              const struct diff_tree *tree);
+/* Returns the trees mounted below the child of that name, and the one mounted exactly there (or
+ * NULL). */
+uint32_t diff_child_targets(const struct diff_list *list, const struct diff_dir *dir,
+                            const char *name, const struct diff_tree **ret_tree);
+/* Lists the names that may differ in a directory. Returns 0 or -errno. */
+int diff_dir_names(const struct diff_list *list, const struct diff_dir *dir,
+                   const struct diff_open *open, struct diff_names *names);
+/* Returns whether type, mode and owner are equal. */
+bool diff_is_same_meta(const struct diff_list *list, const struct stat *old,
+                       const struct stat *new);
+/* Returns whether a file has certainly not changed, without reading it. */
+bool diff_is_untouched(const struct diff_list *list, const struct stat *old,
+                       const struct stat *new);
+/* Returns whether two files, not both directories, are equal: 1, 0 or -errno. */
+int diff_is_same(const struct diff_list *list, const struct diff_tree *tree,
+                 const struct diff_open *open, const char *name,
+                 const struct diff_found found[static DIFF_SIDES]);
 
 /* content.c: contents of files and links. */
 /* Opens a regular file, and nothing else, for reading. Returns a descriptor or -errno. */

@@ -59,10 +59,8 @@ static const char *path_component(const char *path, unsigned depth, size_t *ret_
     return part;
 }
 
-/* Returns the trees mounted below the child of that name, and the one mounted exactly there (or
- * NULL). */
-static uint32_t child_targets(const struct walk *walk, const struct diff_dir *dir, const char *name,
-                              const struct diff_tree **ret_tree)
+uint32_t diff_child_targets(const struct diff_list *list, const struct diff_dir *dir,
+                            const char *name, const struct diff_tree **ret_tree)
 {
     uint32_t below = 0;
     size_t len;
@@ -74,11 +72,11 @@ static uint32_t child_targets(const struct walk *walk, const struct diff_dir *di
 
         if (!(dir->targets >> i & 1))
             continue;
-        part = path_component(walk->list->trees[i].target, dir->depth, &len, &is_last);
+        part = path_component(list->trees[i].target, dir->depth, &len, &is_last);
         if (len != strlen(name) || memcmp(part, name, len) != 0)
             continue;
         if (is_last)
-            *ret_tree = &walk->list->trees[i];
+            *ret_tree = &list->trees[i];
         else
             below |= 1U << i;
     }
@@ -120,8 +118,7 @@ static struct diff_change *change_add(struct walk *walk, struct dir_state *state
     return change;
 }
 
-static bool is_same_meta(const struct diff_list *list, const struct stat *old,
-                         const struct stat *new)
+bool diff_is_same_meta(const struct diff_list *list, const struct stat *old, const struct stat *new)
 {
     const uid_t old_shift = list->owner_shifts[DIFF_OLD], new_shift = list->owner_shifts[DIFF_NEW];
 
@@ -143,8 +140,7 @@ static bool is_settled(const struct diff_list *list, const struct stat *st)
 /* A clone or snapshot keeps the inode numbers of its source, and a ctime cannot be set: if all of
  * these are equal, the file has not changed. A filesystem with whole seconds (zfs-fuse) is too
  * coarse for that. */
-static bool is_untouched(const struct diff_list *list, const struct stat *old,
-                         const struct stat *new)
+bool diff_is_untouched(const struct diff_list *list, const struct stat *old, const struct stat *new)
 {
     return !list->is_of_volumes && is_settled(list, old) && old->st_ino == new->st_ino &&
            old->st_size == new->st_size && old->st_mtim.tv_sec == new->st_mtim.tv_sec &&
@@ -179,25 +175,25 @@ static int is_same_file(const struct diff_tree *tree, const int fds[static DIFF_
     return diff_content_same(old_fd, new_fd, (uint64_t)old_st.st_size);
 }
 
-/* Returns whether two files, not both directories, are equal: 1, 0 or -errno. */
-static int is_same(const struct walk *walk, const struct dir_state *state, const char *name,
-                   const struct diff_found found[static DIFF_SIDES])
+int diff_is_same(const struct diff_list *list, const struct diff_tree *tree,
+                 const struct diff_open *open, const char *name,
+                 const struct diff_found found[static DIFF_SIDES])
 {
     const struct stat *old = &found[DIFF_OLD].st, *new = &found[DIFF_NEW].st;
-    const int fds[DIFF_SIDES] = { state->open->fds[found[DIFF_OLD].layer],
-                                  state->open->fds[found[DIFF_NEW].layer] };
+    const int fds[DIFF_SIDES] = { open->fds[found[DIFF_OLD].layer],
+                                  open->fds[found[DIFF_NEW].layer] };
 
     if (!found[DIFF_OLD].exists || !found[DIFF_NEW].exists)
         return 0;
     if (old->st_dev == new->st_dev && old->st_ino == new->st_ino)
         return 1;
-    if (!is_same_meta(walk->list, old, new))
+    if (!diff_is_same_meta(list, old, new))
         return 0;
     switch (old->st_mode & S_IFMT) {
     case S_IFREG:
         if (old->st_size != new->st_size)
             return 0;
-        return is_untouched(walk->list, old, new) ? 1 : is_same_file(state->dir->tree, fds, name);
+        return diff_is_untouched(list, old, new) ? 1 : is_same_file(tree, fds, name);
     case S_IFLNK:
         return is_same_link(fds, name);
     case S_IFCHR:
@@ -208,10 +204,10 @@ static int is_same(const struct walk *walk, const struct dir_state *state, const
     }
 }
 
-static struct diff_dir *dir_new(struct walk *walk, struct diff_dir *parent, const char *name,
-                                const struct diff_tree *tree)
+struct diff_dir *diff_dir_new(struct diff_list *list, struct diff_dir *parent, const char *name,
+                              const struct diff_tree *tree)
 {
-    struct diff_dir *dir = diff_arena_take(&walk->list->arena, sizeof(*dir) + strlen(name) + 1);
+    struct diff_dir *dir = diff_arena_take(&list->arena, sizeof(*dir) + strlen(name) + 1);
 
     if (!dir)
         return NULL;
@@ -233,12 +229,12 @@ static int subdir_add(struct walk *walk, struct dir_state *state, const char *na
                       const struct diff_found found[static DIFF_SIDES], struct diff_change *self)
 {
     const struct diff_tree *tree;
-    uint32_t targets = child_targets(walk, state->dir, name, &tree);
+    uint32_t targets = diff_child_targets(walk->list, state->dir, name, &tree);
     struct diff_dir *dir;
 
     if (found[DIFF_OLD].layers == found[DIFF_NEW].layers && targets == 0)
         return 0;
-    dir = dir_new(walk, state->dir, name, tree);
+    dir = diff_dir_new(walk->list, state->dir, name, tree);
     if (!dir)
         return list_full_error(walk);
     if (dir->path_len > DIFF_PATH_MAX)
@@ -255,7 +251,7 @@ static int subdir_add(struct walk *walk, struct dir_state *state, const char *na
 static int dirs_compare(struct walk *walk, struct dir_state *state, const char *name,
                         const struct diff_found found[static DIFF_SIDES])
 {
-    if (!is_same_meta(walk->list, &found[DIFF_OLD].st, &found[DIFF_NEW].st)) {
+    if (!diff_is_same_meta(walk->list, &found[DIFF_OLD].st, &found[DIFF_NEW].st)) {
         struct diff_change *change = change_add(walk, state, name, found);
 
         if (!change)
@@ -277,7 +273,7 @@ static int name_compare(struct walk *walk, struct dir_state *state, const char *
     struct diff_change *change;
     int r;
 
-    (void)child_targets(walk, state->dir, name, &tree);
+    (void)diff_child_targets(walk->list, state->dir, name, &tree);
     r = tree ? diff_lookup_root(tree, found) : diff_lookup(state->dir, state->open, name, found);
     if (r < 0)
         return diff_error(walk->err, r, state->dir, name);
@@ -287,7 +283,7 @@ static int name_compare(struct walk *walk, struct dir_state *state, const char *
         return 0;
     if (is_dir(&found[DIFF_OLD]) && is_dir(&found[DIFF_NEW]))
         return dirs_compare(walk, state, name, found);
-    r = is_same(walk, state, name, found);
+    r = diff_is_same(walk->list, state->dir->tree, state->open, name, found);
     if (r != 0)
         return r < 0 ? diff_error(walk->err, r, state->dir, name) : 0;
     change = change_add(walk, state, name, found);
@@ -310,8 +306,8 @@ static uint64_t layers_to_read(const struct diff_dir *dir, const struct diff_ope
     return layers[DIFF_OLD] | layers[DIFF_NEW];
 }
 
-static int names_read(const struct walk *walk, const struct diff_dir *dir,
-                      const struct diff_open *open, struct diff_names *names)
+int diff_dir_names(const struct diff_list *list, const struct diff_dir *dir,
+                   const struct diff_open *open, struct diff_names *names)
 {
     uint64_t layers = layers_to_read(dir, open);
     int r = 0;
@@ -327,7 +323,7 @@ static int names_read(const struct walk *walk, const struct diff_dir *dir,
 
         if (!(dir->targets >> i & 1))
             continue;
-        part = path_component(walk->list->trees[i].target, dir->depth, &len, &is_last);
+        part = path_component(list->trees[i].target, dir->depth, &len, &is_last);
         r = diff_names_add(names, part, len);
     }
     return r < 0 ? r : diff_names_sort(names);
@@ -378,7 +374,7 @@ static int dir_compare(struct walk *walk, struct diff_dir *dir, const struct dif
         .subdirs = BUF_INIT(DIFF_NAMES_MAX),
         .tail = dir->after,
     };
-    int r = names_read(walk, dir, open, &names);
+    int r = diff_dir_names(walk->list, dir, open, &names);
 
     if (r < 0)
         return diff_error(walk->err, r, dir, NULL);
@@ -406,7 +402,7 @@ static int dir_enter(struct walk *walk, struct diff_dir *dir)
 static int root_compare(struct walk *walk)
 {
     struct dir_state state = { .tail = &walk->list->first };
-    struct diff_dir *root = dir_new(walk, NULL, "", &walk->list->trees[0]);
+    struct diff_dir *root = diff_dir_new(walk->list, NULL, "", &walk->list->trees[0]);
     struct diff_found found[DIFF_SIDES];
     int r = diff_lookup_root(&walk->list->trees[0], found);
 
@@ -414,7 +410,7 @@ static int root_compare(struct walk *walk)
         return list_full_error(walk);
     if (r < 0)
         return diff_error(walk->err, r, root, NULL);
-    if (!is_same_meta(walk->list, &found[DIFF_OLD].st, &found[DIFF_NEW].st)) {
+    if (!diff_is_same_meta(walk->list, &found[DIFF_OLD].st, &found[DIFF_NEW].st)) {
         struct diff_change *change = change_add(walk, &state, "", found);
 
         if (!change)

@@ -3,6 +3,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct err;
@@ -22,6 +23,15 @@ int image_apply_docker(int image_fd, struct import_root *root, struct err *err);
 /* Applies the layers of the image whose manifest or index has this digest. The blobs of the
  * directory were verified when they got their names (store/import/blobs.h). */
 int image_apply_blobs(int image_fd, const char *digest, struct import_root *root, struct err *err);
+
+/* Reads the manifest and the configuration of the only image in an OCI image layout that matches
+ * this machine, which the caller owns. Layers are opened one by one, verified against their digest.
+ */
+int image_layout_read(int image_fd, json_t **ret_manifest, json_t **ret_config, struct err *err);
+size_t image_layer_count(const json_t *manifest);
+uint64_t image_layer_size(const json_t *manifest, size_t index);
+int image_layer_open(int image_fd, const json_t *manifest, size_t index, int *ret_fd,
+                     struct err *err);
 
 /* Makes settings of the configuration of such an image. */
 struct template_settings;

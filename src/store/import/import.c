@@ -16,6 +16,7 @@
 #include "store/import/copy.h"
 #include "store/import/extract.h"
 #include "store/import/image.h"
+#include "store/import/image_internal.h"
 #include "store/import/work.h"
 
 static int rootfs_import(struct import *import, int fd, struct err *err)
@@ -100,6 +101,8 @@ static int source_import(struct import *import, const struct template_source *so
     cleanup_close int fd = -EBADF;
     struct stat st;
 
+    if (source->layer_fd)
+        return image_layer_apply(*source->layer_fd, "of the template", &import->root, err);
     if (source->digest) {
         import->root.is_layered = true;
         return image_apply_blobs(source->image_fd, source->digest, &import->root, err);

@@ -138,6 +138,31 @@ static int config_check(int image_fd, const json_t *manifest, struct err *err)
     return r < 0 || !config ? r : image_config_check(config, err);
 }
 
+int image_layout_read(int image_fd, json_t **ret_manifest, json_t **ret_config, struct err *err)
+{
+    cleanup_close int fd = open_no_links(image_fd, "index.json", O_RDONLY | O_NONBLOCK, 0);
+    cleanup_json json_t *manifest = NULL, *config = NULL;
+    json_t *index;
+    int r;
+
+    if (fd < 0)
+        return err_set(err, ERR_INVALID, "the archive is not an OCI image layout");
+    r = image_json_read(fd, "index.json", &index, err);
+    if (r == 0)
+        r = manifest_find(image_fd, index, &manifest, err);
+    if (r == 0)
+        r = config_read(image_fd, manifest, &config, err);
+    if (r == 0 && !json_is_object(config))
+        r = err_set(err, ERR_INVALID, "the image has no configuration");
+    if (r == 0)
+        r = image_config_check(config, err);
+    if (r < 0)
+        return r;
+    *ret_manifest = TAKE_PTR(manifest);
+    *ret_config = TAKE_PTR(config);
+    return 0;
+}
+
 static uint64_t layer_size(const json_t *descriptor)
 {
     json_int_t size = json_integer_value(json_object_get(descriptor, "size"));
@@ -145,19 +170,43 @@ static uint64_t layer_size(const json_t *descriptor)
     return size > 0 ? (uint64_t)size : 0;
 }
 
+static int layer_open(int image_fd, const json_t *descriptor, int *ret_fd, const char **ret_digest,
+                      struct err *err)
+{
+    int r = descriptor_digest(descriptor, ret_digest, err);
+
+    return r < 0 ? r : image_blob_open(image_fd, *ret_digest, ret_fd, err);
+}
+
 static int layer_apply(int image_fd, const json_t *descriptor, struct import_root *root,
                        struct err *err)
 {
     cleanup_close int fd = -EBADF;
     const char *digest = NULL;
-    int r = descriptor_digest(descriptor, &digest, err);
+    int r = layer_open(image_fd, descriptor, &fd, &digest, err);
 
-    if (r < 0)
-        return r;
-    r = image_blob_open(image_fd, digest, &fd, err);
-    if (r < 0)
-        return r;
-    return image_layer_apply(fd, digest, root, err);
+    return r < 0 ? r : image_layer_apply(fd, digest, root, err);
+}
+
+int image_layer_open(int image_fd, const json_t *manifest, size_t index, int *ret_fd,
+                     struct err *err)
+{
+    const json_t *layers = json_object_get(manifest, "layers");
+    const char *digest = NULL;
+
+    if (index >= json_array_size(layers))
+        return err_set(err, ERR_INVALID, "the image has no layer %zu", index + 1);
+    return layer_open(image_fd, json_array_get(layers, index), ret_fd, &digest, err);
+}
+
+size_t image_layer_count(const json_t *manifest)
+{
+    return json_array_size(json_object_get(manifest, "layers"));
+}
+
+uint64_t image_layer_size(const json_t *manifest, size_t index)
+{
+    return layer_size(json_array_get(json_object_get(manifest, "layers"), index));
 }
 
 static int layers_apply(int image_fd, const json_t *manifest, struct import_root *root,

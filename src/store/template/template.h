@@ -60,6 +60,7 @@ struct template_source {
     const char *path;                         /* absolute path on this machine */
     const char *digest;                       /* instead of a path: the image with this digest... */
     int image_fd;                             /* ...in a directory of blobs_open */
+    const int *layer_fd;                      /* instead of both: one layer, to be read */
     const struct template_settings *settings; /* NULL: defaults */
     template_progress_fn progress;            /* may be NULL; called in the importing thread */
     void *context;

@@ -42,7 +42,7 @@ static const struct mount_option options[] = {
 
 /* The user namespace that a sandbox's files are mapped to. */
 struct userns_view {
-    int userns_fd;
+    int userns_fd; /* -1: owners are not mapped */
     uid_t first_uid;
 };
 
@@ -80,7 +80,7 @@ int volume_layer_make(int dir_fd, const char *tree)
 static int clone_mapped(int dir_fd, int userns_fd)
 {
     cleanup_close int mount_fd = mount_clone(dir_fd, "", false);
-    int r = mount_fd < 0 ? mount_fd : mount_set_idmap(mount_fd, userns_fd);
+    int r = mount_fd < 0 || userns_fd < 0 ? mount_fd : mount_set_idmap(mount_fd, userns_fd);
 
     return r < 0 ? r : TAKE_FD(mount_fd);
 }
@@ -245,7 +245,7 @@ static int mount_root(const struct volume *volume, int tree_fd, const struct use
     /* The clone inherits the flags of the mount that contains the volume. */
     if (r == 0 && volume->template->allows_setuid)
         r = mount_clear_attributes(fd, MOUNT_ATTR_NOSUID);
-    if (r == 0 && volume->store->shared_uid == 0)
+    if (r == 0 && volume->store->shared_uid == 0 && view->userns_fd >= 0)
         r = mount_set_idmap(fd, view->userns_fd);
     return r < 0 ? r : TAKE_FD(fd);
 }

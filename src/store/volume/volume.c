@@ -47,6 +47,11 @@ static int id_check(const char *id, struct err *err)
     return err_set(err, ERR_INVALID, "'%.64s' is not a volume name", id);
 }
 
+bool volume_snapshot_is_name(const char *name)
+{
+    return is_file_name(name);
+}
+
 static int snapshot_check(const char *name, struct err *err)
 {
     if (is_file_name(name))
@@ -269,6 +274,8 @@ static void summary_add(void *context, const char *snapshot, uint32_t generation
     struct volume_summary *summary = context;
 
     summary->snapshots += snapshot != NULL;
+    if (snapshot && summary->wanted && strcmp(snapshot, summary->wanted) == 0)
+        summary->has_wanted = true;
     if (!snapshot && generation == summary->generation)
         summary->has_generation = true;
     if (generation > summary->last_generation)
@@ -283,7 +290,8 @@ int volume_summarize(struct store *store, const char *id, struct volume_summary 
 
     if (r < 0)
         return r;
-    *summary = (struct volume_summary){ .generation = summary->generation };
+    *summary =
+        (struct volume_summary){ .generation = summary->generation, .wanted = summary->wanted };
     volume = volume_new(store, id, 1);
     r = ops_of(volume)->list(volume, summary_add, summary);
     if (r == -ENOENT || (r == 0 && summary->last_generation == 0 && summary->snapshots == 0))

@@ -78,6 +78,8 @@ struct volume_summary {
     bool has_generation;      /* it is there */
     uint32_t last_generation; /* the newest live tree; 0: none */
     size_t snapshots;
+    const char *wanted; /* a snapshot to look for, given by the caller; NULL: none */
+    bool has_wanted;
 };
 
 /* Summarizes a volume, which need not be open. ERR_NOT_FOUND if the storage has nothing of it. */
@@ -95,7 +97,8 @@ int volume_fork(struct volume *from, const char *snapshot, const char *id, uint6
                 struct volume **ret, struct err *err);
 
 /* Assembles the live tree as detached mounts, id-mapped so that owners in the user namespace are
- * those on disk, from 0. first_uid is the host uid of the namespace's root. */
+ * those on disk, from 0. first_uid is the host uid of the namespace's root. With userns_fd -1 and
+ * first_uid 0, owners are those on disk. */
 int volume_mount(struct volume *volume, int userns_fd, uid_t first_uid, struct volume_mounts *ret,
                  struct err *err);
 
@@ -107,6 +110,9 @@ void volume_mounts_done(struct volume_mounts *mounts);
 /* Takes a snapshot of the live tree under a name (letters, digits, '_', '.', '-', starting with a
  * letter or digit). It is either complete or absent. ERR_EXISTS, ERR_INVALID. */
 int volume_snapshot(struct volume *volume, const char *name, struct err *err);
+
+/* Returns whether a text is valid as the name of a snapshot. */
+bool volume_snapshot_is_name(const char *name);
 
 /* Returns whether the snapshot exists. */
 bool volume_has_snapshot(struct volume *volume, const char *name);

@@ -89,6 +89,20 @@ def nothing_of_another_owner_exists_as_a_plain_file():
     failures.end()
 
 
+def no_bundle_is_made_of_a_sandbox_of_another_owner():
+    world, failures = World(), Failures()
+    before = state(world["alice"])
+    for name, wanted in (("bob", 404), ("bob-reads", 403), ("alice-reads", 403)):
+        client = world[name]
+        for headers in ({"Authorization": "Bearer " + client.token}, client.login()["headers"]):
+            for path in filled([rows.BUNDLE, rows.BUNDLE + "&snapshot={snapshot}"], world.values):
+                outcome = client.e2b("GET", path, None, {"X-API-KEY": None, **headers})
+                if outcome.status != wanted:
+                    failures.add(name, "GET", path, f"gives no {wanted}:", outcome.text({}))
+    unchanged(world, before, "bob", failures)
+    failures.end()
+
+
 def nothing_of_another_owner_exists_in_the_console():
     world, failures = World(), Failures()
     before = state(world["alice"])

@@ -287,6 +287,7 @@ NO_OBJECTS = {
 # Plain files and the console: what names an object of another owner (matrix_frontends.py makes the calls).
 QUERY = "/holt.v1/file?sandbox={sandbox}&path=/workspace/"
 PLAIN = {"GET": [QUERY + "secret", QUERY], "HEAD": [QUERY + "secret"], "PUT": [QUERY + "new", QUERY + "secret"]}
+BUNDLE = "/holt.v1/bundle?sandbox={sandbox}"
 CONSOLE = {
     "POST /console/login": {"token": "{token}"},  # the rest of the rows names the caller itself
     "POST /console/login/look": {"token": "{token}"},
@@ -297,7 +298,7 @@ CONSOLE = {
 }
 
 PAGES = {"/metrics", "/healthz"}
-FRONTENDS = {"e2b_frontend", "mcp_frontend", "console_frontend", "mux_frontend", "plain_frontend", "pages_frontend", "holt_frontend"}
+FRONTENDS = {"e2b_frontend", "mcp_frontend", "console_frontend", "mux_frontend", "plain_frontend", "bundle_frontend", "pages_frontend", "holt_frontend"}
 
 # Arguments of each tool for agents, which MCP lists; all of them take a sandbox, except the last two.
 TOOLS = {
