@@ -34,6 +34,7 @@ struct holt_agent_type {
     const char *const *files; /* paths */
     size_t file_count;
     bool has_token;
+    const char *models; /* the format that it uses: "anthropic", "openai", "any"; "": none */
 };
 
 struct holt_agent_type_list {

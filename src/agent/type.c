@@ -42,10 +42,12 @@ struct text_key {
 static const struct text_key text_keys[] = {
     TEXT_KEY(summary), TEXT_KEY(template), TEXT_KEY(npm),  TEXT_KEY(command), TEXT_KEY(task),
     TEXT_KEY(serve),   TEXT_KEY(ready),    TEXT_KEY(user), TEXT_KEY(network),
+    TEXT_KEY(models),
 };
 
 static const char *const value_words[] = { "token",     "sandbox",       "assistant",
-                                           "workspace", "bridge-secret", "bridge-url" };
+                                           "workspace", "bridge-secret", "bridge-url",
+                                           "model",     "format" };
 
 static const char **text_field(struct agent_type *type, const struct text_key *key)
 {
@@ -76,7 +78,7 @@ static int words_check(const char *text, struct err *err)
         if (!is_known)
             return err_set(err, ERR_INVALID,
                            "unknown word '%.*s' (the words are @token@, @sandbox@, @assistant@, "
-                           "@workspace@, @bridge-secret@ and @bridge-url@)",
+                           "@workspace@, @bridge-secret@, @bridge-url@, @model@ and @format@)",
                            (int)(len < 40 ? len : 40), at);
         at += len > 0 ? len - 1 : 0;
     }
@@ -165,7 +167,7 @@ static int text_set(struct agent_type *type, const struct entry *entry, struct e
     }
     return err_set(err, ERR_INVALID,
                    "unknown key '%.100s' (the keys are summary, template, npm, command, task, "
-                   "serve, port, ready, user, network, allow, env NAME and file PATH)",
+                   "serve, port, ready, user, network, allow, models, env NAME and file PATH)",
                    entry->key);
 }
 
@@ -258,6 +260,12 @@ static int line_take(struct parser *parser, char *line, struct err *err)
                                          : line_begin(parser, line, err);
 }
 
+static bool is_format(const char *text)
+{
+    return strcmp(text, "anthropic") == 0 || strcmp(text, "openai") == 0 ||
+           strcmp(text, "any") == 0;
+}
+
 /* What no single line shows. */
 static int type_check(const struct agent_type *type, struct err *err)
 {
@@ -271,6 +279,11 @@ static int type_check(const struct agent_type *type, struct err *err)
                        type->network);
     if (type->allow_count > 0 && strcmp(type->network, "allow") != 0)
         return err_set(err, ERR_INVALID, "'allow' needs 'network = allow'");
+    if (*type->models && !*type->network)
+        return err_set(err, ERR_INVALID, "'models' needs 'network', which may be none");
+    if (*type->models && !is_format(type->models))
+        return err_set(err, ERR_INVALID, "models '%.100s' is not anthropic, openai or any",
+                       type->models);
     if (!*type->command && !*type->serve)
         return err_set(err, ERR_INVALID, "neither 'command' nor 'serve' is set");
     if ((*type->serve != '\0') != (type->port > 0))
@@ -328,7 +341,8 @@ void agent_type_done(struct agent_type *type)
 static const char *value_find(const struct agent_values *values, const char *text, size_t len)
 {
     const char *const found[] = { values->token,     values->sandbox,       values->assistant,
-                                  values->workspace, values->bridge_secret, values->bridge_url };
+                                  values->workspace, values->bridge_secret, values->bridge_url,
+                                  values->model,     values->format };
 
     for (size_t i = 0; i < ARRAY_SIZE(value_words); i++)
         if (word_is(text, len, value_words[i]))

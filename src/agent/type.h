@@ -14,12 +14,13 @@
  *   user = agent                    user name for HTTP Basic with the token as the password
  *   network = allow                 none, open or allow
  *   allow = api.example.com:443     rules, one per line
+ *   models = anthropic              it uses models in this format: anthropic, openai or any
  *   template = base                 what the packages are installed on; default: that of the host
  *   env NAME = value                a variable of command, task and serve
  *   file /root/.agent.json = text   a file to write before any of them is started
  *
- * In env and file, @token@, @sandbox@, @assistant@, @workspace@, @bridge-secret@ and @bridge-url@
- * stand for the values of one sandbox. */
+ * In env and file, @token@, @sandbox@, @assistant@, @workspace@, @bridge-secret@, @bridge-url@,
+ * @model@ and @format@ (of the first model that it may use) stand for the values of one sandbox. */
 #pragma once
 
 #include <stdbool.h>
@@ -38,7 +39,8 @@ struct agent_pair {
 struct agent_type {
     char *text;
     char *name;
-    const char *summary, *template, *npm, *command, *task, *serve, *ready, *user, *network;
+    const char *summary, *template, *npm, *command, *task, *serve, *ready, *user, *network,
+        *models;
     unsigned port; /* 0: none */
     const char *allow[AGENT_ALLOW_MAX];
     size_t allow_count;
@@ -57,6 +59,7 @@ void agent_type_done(struct agent_type *type);
 /* The values of one sandbox. */
 struct agent_values {
     const char *token, *sandbox, *assistant, *workspace, *bridge_secret, *bridge_url;
+    const char *model, *format;
 };
 
 /* Appends the text with each @word@ replaced by its value. Fails with -ENOBUFS at the limit. */

@@ -52,6 +52,7 @@ static struct msg_agent_type type_message(const struct agent_type *type, struct 
         .variables_count = type->env_count,
         .files = pair_names(type->files, type->file_count, arena),
         .files_count = type->file_count,
+        .models = arena_copy_text(arena, type->models),
         .has_token = agent_type_uses(type, "token"),
     };
     const char **allow = arena_take(arena, type->allow_count + 1, sizeof(*allow));

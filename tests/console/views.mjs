@@ -45,6 +45,7 @@ export function views(id) {
     ["events", "#/events", ".records"],
     ["templates", "#/templates", ".records"],
     ["volumes", "#/volumes", ".records"],
+    ["models", "#/models", ".panel .empty, .records"],
     ["tokens", "#/access/tokens", ".records"],
     ["sessions", "#/access/sessions", ".records"],
     ["owners", "#/owners", ".records"],

@@ -36,6 +36,7 @@ export const pages: Page[] = [
   { path: "/events", title: "Events", icon: "event", load: () => import("./events/events") },
   { path: "/templates", title: "Templates", icon: "template", load: () => import("./templates/templates") },
   { path: "/volumes", title: "Volumes", icon: "volume", load: () => import("./volumes/volumes") },
+  { path: "/models", title: "Models", icon: "model", load: () => import("./models/models") },
   { path: "/access/*", title: "Access", icon: "token", needs: "write", load: () => import("./access/access") },
   { path: "/owners", title: "Owners", icon: "people", needs: "admin", load: () => import("./owners/owners") },
   { path: "/audit", title: "Audit", icon: "audit", load: () => import("./audit/audit") },

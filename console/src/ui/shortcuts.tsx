@@ -53,6 +53,7 @@ export const shortcuts: Shortcut[] = [
   { keys: "g e", text: "Events", run: go("#/events") },
   { keys: "g t", text: "Templates", run: go("#/templates") },
   { keys: "g v", text: "Volumes", run: go("#/volumes") },
+  { keys: "g m", text: "Models", run: go("#/models") },
   { keys: "g k", text: "Tokens and sessions", run: go("#/access"), isOffered: () => canWrite.value },
   { keys: "g w", text: "Owners", run: go("#/owners"), isOffered: () => isAdmin.value },
   { keys: "g a", text: "Audit", run: go("#/audit") },

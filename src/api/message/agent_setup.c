@@ -17,6 +17,8 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/random.h"
+#include "host/core/host.h"
+#include "host/llm/llm.h"
 #include "host/process/record.h"
 #include "host/process/service.h"
 #include "host/sandbox/sandbox.h"
@@ -81,6 +83,8 @@ static int values_take(const struct call *call, const struct msg_create_sandbox_
         .workspace = settings->workspace_id,
         .bridge_secret = settings->bridge_secret,
         .bridge_url = settings->bridge_url,
+        .model = "",
+        .format = "",
     };
     return 0;
 }
@@ -110,18 +114,69 @@ static int labels_add(const struct call *call, const struct agent_setup *setup,
     return 0;
 }
 
-static int network_add(const struct agent_setup *setup, struct sandbox_spec *spec,
+/* What is looked for among the models of an owner. */
+struct model_search {
+    const struct call *call;
+    const struct net_layer *network;
+    const char *format; /* "any": all */
+    const char *name, *found_format; /* of the first that the sandbox may use; NULL: none */
+};
+
+static void model_consider(void *data, const struct llm_model_info *model, const char *prices_date)
+{
+    struct model_search *search = data;
+    bool fits = strcmp(search->format, "any") == 0 || strcmp(search->format, model->kind) == 0;
+
+    (void)prices_date;
+    if (search->name || !fits || !net_models_have(search->network->models, model->name))
+        return;
+    search->name = arena_copy_text(search->call->arena, model->name);
+    search->found_format = arena_copy_text(search->call->arena, model->kind);
+}
+
+/* Adds all models, unless the request says which there are, and finds the one to begin with. */
+static int models_add(const struct call *call, const struct msg_create_sandbox_request *request,
+                      struct agent_setup *setup, struct net_layer *network, struct err *err)
+{
+    struct model_search search = { call, network, setup->type.models, NULL, NULL };
+    bool is_given = request->network && request->network->models_count > 0;
+    int r = 0;
+
+    if (!*setup->type.models || (is_given && !network->models[0]))
+        return 0;
+    if (!is_given)
+        r = net_layer_add_model(network, "all", err);
+    if (r < 0)
+        return r;
+    llm_each_model(host_llm(call->host), call->caller->owner, model_consider, &search);
+    if (!search.name) {
+        (void)err_set(err, ERR_INVALID, "agent type '%s' needs a model of format %s, and has none",
+                      setup->type.name, setup->type.models);
+        return err_remedy(err, "add one to the file of `models` in holt.conf; or take a key of your "
+                               "own, with --model none");
+    }
+    setup->values.model = search.name;
+    setup->values.format = search.found_format;
+    return 0;
+}
+
+/* Adds what the request leaves to the type: the network, and the models. */
+static int network_add(const struct call *call, const struct msg_create_sandbox_request *request,
+                       struct agent_setup *setup, struct sandbox_spec *spec,
                        struct net_layer *network, struct err *err)
 {
     const struct msg_network_policy policy = { .mode = setup->type.network,
                                                .allow = setup->type.allow,
                                                .allow_count = setup->type.allow_count,
                                                .proxy = "" };
+    int r = 0;
 
-    if (spec->network || !*setup->type.network)
+    if (!spec->network && !*setup->type.network)
         return 0;
+    if (!spec->network)
+        r = network_layer_read(&policy, network, err);
     spec->network = network;
-    return network_layer_read(&policy, network, err);
+    return r < 0 ? r : models_add(call, request, setup, network, err);
 }
 
 int agent_setup_begin(const struct call *call, const struct msg_create_sandbox_request *request,
@@ -145,7 +200,7 @@ int agent_setup_begin(const struct call *call, const struct msg_create_sandbox_r
         spec->template = text_or_null(setup->template);
     if (r == 0)
         r = labels_add(call, setup, spec, err);
-    return r < 0 ? r : network_add(setup, spec, network, err);
+    return r < 0 ? r : network_add(call, request, setup, spec, network, err);
 }
 
 /* Returns the text with the values of the sandbox; NULL: it would be too long. */
@@ -224,6 +279,8 @@ static int env_fill(const struct call *call, const struct agent_setup *setup, st
 
         if (!value)
             return -ENOBUFS;
+        if (!*value && *setup->type.env[i].value) /* there is no such value here */
+            continue;
         for (size_t j = 0; j < settings->env_count; j++)
             is_given = is_given || strcmp(settings->env[j].key, setup->type.env[i].name) == 0;
         if (!is_given)

@@ -109,6 +109,7 @@ static void type_print(const struct holt_agent_type *type)
     line_print("token", type->has_token ? "yes" : "");
     line_print("network", type->network);
     list_print("allow", type->allow, type->allow_count);
+    line_print("models", type->models);
     list_print("env", type->variables, type->variable_count);
     list_print("file", type->files, type->file_count);
 }

@@ -29,6 +29,7 @@ static void type_fill(void *result, struct holt_agent_type *type,
         .files = message->files,
         .file_count = message->files_count,
         .has_token = message->has_token,
+        .models = message->models,
     };
 }
 

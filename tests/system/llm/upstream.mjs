@@ -10,13 +10,15 @@
 // and, for tests only,
 //   GET /_requests        what it was asked: [{method, path, headers, bytes, model}]
 //   POST /_keys           replaces the keys that are accepted: ["..."]
-//   GET /_open            {"streams": N}: streams that are not ended
+//   GET /_open            {"streams": N, "held": N}: streams that are not ended; steps that wait
+//   POST /_release        ends the waiting of all steps with "hold"
 // Any model is known but those whose names begin with "missing"; /v1/models lists a few.
 // --log appends the same as /_requests to a file, one JSON object a line.
 //
 // A reply is decided by, in this order:
 // 1. directives in the last text of the user, see directives.mjs: [[say hello]] [[status 529]] ...
-// 2. --script: a JSON array of steps, [{"text": "...", "tools": [{"name": "Bash", "input": {...}}]}].
+// 2. --script: a JSON array of steps, [{"text": "...", "tools": [{"name": "Bash", "input": {...}}],
+//    "hold": true}]; one with hold is answered after /_release.
 //    The step is the number of tool results in the conversation, so requests may come in any order
 //    and any number of conversations may run. It is used for requests that offer tools.
 // 3. otherwise the text "You said: " and the last text of the user.
@@ -48,6 +50,8 @@ const script = options.script ? JSON.parse(readFileSync(options.script, "utf8"))
 const failed = new Map(); // text of a request with [[once]]: how often it was refused
 const requests = [];
 let keys = options.key;
+const waiting = new Set(); // functions that answer a step with hold
+let isReleased = false;
 let streams = 0;
 
 function readBody(request) {
@@ -94,7 +98,7 @@ function planOf(format, body, raw) {
     plan.inputTokens ??= Math.ceil(raw.length / 4);
     if (plan.isDirected) return plan;
     const step = format.offersTools(body) ? script[format.toolResultCount(body)] : undefined;
-    if (step) return { ...plan, text: step.text ?? "", tools: step.tools ?? [] };
+    if (step) return { ...plan, text: step.text ?? "", tools: step.tools ?? [], isHeld: step.hold };
     return { ...plan, text: `You said: ${text.slice(0, 200)}` };
 }
 
@@ -122,6 +126,7 @@ async function answer(format, path, request, response, raw) {
     }
     streams++;
     response.on("close", () => streams--);
+    if (plan.isHeld && !isReleased) await new Promise((resolve) => waiting.add(resolve));
     const reply = new Reply(response, plan);
     await reply.pause(plan.delayMs);
     if (body.stream) await format.stream(reply, body, plan);
@@ -144,7 +149,13 @@ function listModels(request, response) {
 
 function control(path, response, raw) {
     if (path === "/_requests") return sendJson(response, 200, requests);
-    if (path === "/_open") return sendJson(response, 200, { streams });
+    if (path === "/_open") return sendJson(response, 200, { streams, held: waiting.size });
+    if (path === "/_release") {
+        isReleased = true;
+        for (const each of waiting) each();
+        waiting.clear();
+        return sendJson(response, 200, {});
+    }
     keys = JSON.parse(raw.toString("utf8"));
     sendJson(response, 200, {});
 }
@@ -159,7 +170,7 @@ const FORMATS = {
 async function handle(request, response) {
     const path = request.url.split("?")[0];
     const raw = await readBody(request);
-    if (["/_requests", "/_open", "/_keys"].includes(path)) return control(path, response, raw);
+    if (["/_requests", "/_open", "/_keys", "/_release"].includes(path)) return control(path, response, raw);
     if (request.method === "HEAD" && path === "/") {
         note(request, raw, undefined);
         return response.writeHead(200).end();

@@ -20,6 +20,7 @@ static void a_type_has_what_its_file_says(void)
                                "allow =\n"
                                "    a.example\n"
                                "    b.example:443\n"
+                               "models = openai\n"
                                "env KEY = a=@token@\n"
                                "file /root/x.json =\n"
                                "    {\n"
@@ -33,6 +34,7 @@ static void a_type_has_what_its_file_says(void)
     CHECK(strcmp(type.summary, "An agent") == 0 && strcmp(type.npm, "one two") == 0);
     CHECK(strcmp(type.command, "agent \"$@\"") == 0 && type.port == 4096);
     CHECK(type.allow_count == 2 && strcmp(type.allow[1], "b.example:443") == 0);
+    CHECK(strcmp(type.models, "openai") == 0);
     CHECK(type.env_count == 1 && strcmp(type.env[0].value, "a=@token@") == 0);
     CHECK(type.file_count == 1 && strcmp(type.files[0].name, "/root/x.json") == 0);
     CHECK(strcmp(type.files[0].value, "{\n  \"a\": 1\n\n}") == 0);
@@ -59,6 +61,8 @@ static const char *const wrong[][2] = {
     { "command = x\nport = 1\n", "x.conf: 'serve' and 'port'" },
     { "command = x\nnetwork = all\n", "x.conf: network 'all'" },
     { "command = x\nallow = a\n", "x.conf: 'allow' needs" },
+    { "command = x\nmodels = any\n", "x.conf: 'models' needs 'network'" },
+    { "command = x\nnetwork = none\nmodels = all\n", "x.conf: models 'all'" },
     { "command = x\nready = health\n", "x.conf: ready 'health'" },
     { "command = x\ntemplate = A/B\n", "x.conf: template 'A/B'" },
 };
@@ -82,11 +86,14 @@ static void words_are_replaced_once(void)
                                          .assistant = "Andy",
                                          .workspace = "",
                                          .bridge_secret = "s",
-                                         .bridge_url = "u" };
+                                         .bridge_url = "u",
+                                         .model = "m",
+                                         .format = "f" };
     cleanup_with(buf_done) struct buf out = BUF_INIT(100), small = BUF_INIT(4);
 
-    CHECK(agent_values_add(&values, "@token@ a@b @sandbox@@assistant@@ [@workspace@]", &out) == 0);
-    CHECK(strcmp(out.data, "@sandbox@ a@b sb-1Andy@ []") == 0);
+    CHECK(agent_values_add(&values, "@token@ a@b @sandbox@@assistant@@ [@workspace@] @format@/@model@",
+                           &out) == 0);
+    CHECK(strcmp(out.data, "@sandbox@ a@b sb-1Andy@ [] f/m") == 0);
     CHECK(agent_values_add(&values, "@token@", &small) < 0);
 }
 
