@@ -98,7 +98,7 @@ CONSOLE := build/console/index.html
 CONSOLE_PACKAGES := console/node_modules/.installed
 CONSOLE_SOURCES := $(shell find console -name node_modules -prune -o -path console/gen -prune -o -type f -print)
 
-.PHONY: all serve setup check test tests unit-tests soak test-online fuzzers lint format bench install clean help \
+.PHONY: all serve setup check test tests unit-tests soak test-online test-agents fuzzers lint format bench install clean help \
 	console console-types console-shots
 .DELETE_ON_ERROR:
 
@@ -128,7 +128,7 @@ unit-tests: all $(UNIT_TESTS) $(REPLAYS)
 
 tests: unit-tests $(KERNEL_TESTS)
 
-soak: ## the long form of some tests: ten thousand sandboxes, 500 random programs, 10 GiB of output, 5,000 idle sandboxes, 200 power cuts, half an hour of mixed work, 100,000 connections
+soak: ## the long form of some tests: ten thousand sandboxes, 500 random programs, 10 GiB of output, 5,000 idle sandboxes, 200 power cuts, half an hour of mixed work, 100,000 connections, 1,000 streams of models
 	@tools/setup test
 	@$(MAKE) --no-print-directory all $(filter %/soak_test %/property_test,$(KERNEL_TESTS))
 	SOAK_ROUNDS=10000 $(filter %/soak_test,$(KERNEL_TESTS))
@@ -139,12 +139,18 @@ soak: ## the long form of some tests: ten thousand sandboxes, 500 random program
 	POWER_CUTS=200 unshare --mount --propagation private tests/system/host/power_test
 	MIXED_SECONDS=1800 unshare --mount --propagation private tests/system/host/mixed_test
 	NET_CONNECTIONS=100000 tests/system/net/egress_test
+	LLM_STREAMS=1000 tests/system/llm/gateway_test
 
 test-online: ## install packages with the real npm and apt-get, with learned rules; build templates; needs their registries
 	@tools/setup test
 	@$(MAKE) --no-print-directory all
 	HOLT_BUILD_DIR=$(OUT) unshare --mount --propagation private tests/online/install_test
 	HOLT_BUILD_DIR=$(OUT) unshare --mount --propagation private tests/online/template_test
+
+test-agents: ## run the npm packages of claude-code, codex and opencode in sandboxes; needs the registry of npm
+	@tools/setup test
+	@$(MAKE) --no-print-directory all
+	AGENTS="claude-code codex opencode" HOLT_BUILD_DIR=$(OUT) tests/system/agent/packages_test
 
 fuzzers: $(FUZZERS) ## build the libFuzzer targets (BUILD=fuzz)
 
@@ -158,7 +164,7 @@ format: ## reformat the tree
 bench: ## measure against peers in the same run; JSON lines in build/bench*.jsonl
 	@tools/setup bench
 	@$(MAKE) --no-print-directory all $(BENCHES)
-	@failed=0; for each in run exec turns api files tools search e2b interpreter fairness network secrets console; do bench/$$each || failed=1; done; exit $$failed
+	@failed=0; for each in run exec turns api files tools search e2b interpreter fairness network secrets llm console; do bench/$$each || failed=1; done; exit $$failed
 
 install: all console ## install below PREFIX (DESTDIR is honoured)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/holt $(DESTDIR)$(PREFIX)/lib/pkgconfig \

@@ -146,7 +146,15 @@ static int ca_copy(struct holt *holt, const char *sandbox, const char *path)
     return STATUS_OK;
 }
 
-static int npm_run(struct holt *holt, const char *sandbox, const struct holt_agent_type *type,
+static int npm_failed(const char *package, const struct log *log, int exit_code)
+{
+    if (!log->is_shown && log->tail.len > 0)
+        (void)write_all(STDERR_FILENO, log->tail.data, log->tail.len);
+    return report("npm cannot install %s (exit status %d)", package, exit_code);
+}
+
+/* Installs one package. */
+static int npm_run(struct holt *holt, const char *sandbox, const char *package,
                    const char *registry, bool has_ca)
 {
     cleanup_with(words_done) struct words args = { .count = 0 }, env = { .count = 0 };
@@ -157,15 +165,15 @@ static int npm_run(struct holt *holt, const char *sandbox, const struct holt_age
     static const char *const words[] = {
         "npm",        "install",   "--global",        "--prefix",   "/usr/local",
         "--no-audit", "--no-fund", "--no-progress",   "--loglevel", "warn",
-        "--cache",    "/tmp/npm",  "--fetch-retries", "5"
+        "--cache",    "/tmp/npm",  "--fetch-retries", "5",          "--fetch-retry-maxtimeout",
+        "10000"
     };
     struct holt_error error;
     int status = STATUS_OK;
 
     for (size_t i = 0; i < ARRAY_SIZE(words); i++)
         words_add(&args, words[i]);
-    for (size_t i = 0; i < type->package_count; i++)
-        words_add(&args, type->packages[i]);
+    words_add(&args, package);
     words_add(&env, setting);
     if (has_ca)
         words_add(&env, "npm_config_cafile=" CA_PATH);
@@ -176,8 +184,7 @@ static int npm_run(struct holt *holt, const char *sandbox, const struct holt_age
     if (holt_exec(holt, sandbox, &command, HOLT_NO_DEADLINE, &result, &error) < 0)
         status = report_holt_error(&error);
     else if (result->end->exit_code != 0)
-        status = report("npm install failed (exit status %d): %s", result->end->exit_code,
-                        log.tail.data ? log.tail.data : "");
+        status = npm_failed(package, &log, result->end->exit_code);
     buf_done(&log.tail);
     return status;
 }
@@ -201,8 +208,9 @@ static int template_make(struct holt *holt, const char *sandbox, const struct ho
     struct holt_error error;
     int status = *ca ? ca_copy(holt, sandbox, ca) : STATUS_OK;
 
-    if (status == STATUS_OK)
-        status = npm_run(holt, sandbox, type, registry, *ca != '\0');
+    /* One after the other: npm and install scripts of a package run with the Node.js before it. */
+    for (size_t i = 0; status == STATUS_OK && i < type->package_count; i++)
+        status = npm_run(holt, sandbox, type->packages[i], registry, *ca != '\0');
     if (status == STATUS_OK)
         status = files_clean(holt, sandbox);
     if (status == STATUS_OK && holt_template_commit(holt, sandbox, type->template_name,
