@@ -29,6 +29,13 @@ static struct egress *egress_of(const struct llm_exchange *exchange)
 
 /* --- settling --- */
 
+/* A request that the provider has, without a word of a reply, may have been served: to go away in
+ * time must not be a way around a budget. */
+static bool may_be_served(const struct llm_exchange *exchange)
+{
+    return exchange->state == LLM_REPLY && !exchange->reply_is_begun;
+}
+
 void llm_settle(struct llm_exchange *exchange)
 {
     struct token_counts tokens;
@@ -37,7 +44,9 @@ void llm_settle(struct llm_exchange *exchange)
 
     if (exchange->reserved == 0)
         return;
-    if (is_refused) {
+    if (may_be_served(exchange)) {
+        tokens = (struct token_counts){ .input = exchange->input, .output = exchange->output };
+    } else if (is_refused) {
         tokens = (struct token_counts){ 0 };
     } else if (!is_known) {
         /* Every token has a byte or more, so the output is not more than the bytes that came. */
@@ -368,6 +377,11 @@ static int request_write(struct llm_exchange *exchange)
     return r;
 }
 
+static bool has_key(const struct llm_exchange *exchange)
+{
+    return exchange->table->providers[exchange->model->provider].key[0] != '\0';
+}
+
 static void request_reserve(struct llm_exchange *exchange)
 {
     struct egress *egress = egress_of(exchange);
@@ -416,10 +430,13 @@ static void request_handle(struct llm_exchange *exchange)
         exchange->model = model_find(exchange, exchange->scan.model);
         (void)snprintf(message, sizeof(message), "this sandbox has no model '%s'",
                        exchange->scan.model);
-        if (exchange->model)
+        if (!exchange->model)
+            llm_refuse(exchange, 404, message, 0);
+        else if (has_key(exchange))
             request_reserve(exchange);
         else
-            llm_refuse(exchange, 404, message, 0);
+            llm_refuse(exchange, 503, "the provider of this model has no key: its secret is missing",
+                       0);
     }
 }
 

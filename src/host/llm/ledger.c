@@ -448,6 +448,8 @@ static const char *budget_exceeded(const struct llm_budget *budget, const struct
         return "requests per minute";
     if (!limit_allows(budget->tokens_minute, minute->tokens, tokens))
         return "tokens per minute";
+    if (!limit_allows(budget->money_minute, minute->money, call->money))
+        return "money per minute";
     *ret_is_minute = false;
     if (!limit_allows(budget->requests_day, day->requests, 1))
         return "requests per day";

@@ -23,7 +23,7 @@ enum { LLM_SANDBOX_SIZE = 64, LLM_NANO = 1000 * 1000 * 1000 };
 struct llm_budget {
     uint64_t requests_minute, requests_day;
     uint64_t tokens_minute, tokens_day;
-    uint64_t money_day;
+    uint64_t money_minute, money_day;
 };
 
 /* What applies to one call. */

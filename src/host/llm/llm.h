@@ -26,7 +26,8 @@ void llm_close(struct llm *llm);
 /* Reads the file of models and all keys again. Fails with ERR_INVALID; nothing has changed then. */
 int llm_configure(struct llm *llm, const struct config *config, struct err *err);
 
-/* Returns what holt-net is told of providers and models, keys among it. */
+/* Returns what holt-net is told of providers and models, keys among it. A provider whose key is a
+ * secret has an empty key and the member "secret". */
 json_t *llm_message(struct llm *llm);
 
 /* Writes the token of a sandbox: a keyed hash of its id, so it needs no record, and is another one

@@ -134,17 +134,21 @@ static bool host_is_loopback(const char *host)
 
 static int provider_add(struct llm_models *models, json_t *json, struct err *err)
 {
-    const char *name = NULL, *kind = NULL, *url = NULL, *key_file = NULL, *owner = "", *ca = NULL;
+    const char *name = NULL, *kind = NULL, *url = NULL, *owner = "", *ca = NULL;
+    const char *key_file = NULL, *secret = NULL;
     cleanup_with(buf_done) struct buf authorities = BUF_INIT(0);
-    char key[KEY_BYTES_MAX + 1];
+    char key[KEY_BYTES_MAX + 1] = "";
     struct provider_url place;
     json_t *entry;
     int r;
 
-    if (json_unpack(json, "{s:s, s:s, s:s, s:s, s?:s, s?:s !}", "name", &name, "kind", &kind, "url",
-                    &url, "keyFile", &key_file, "owner", &owner, "caFile", &ca) < 0)
+    if (json_unpack(json, "{s:s, s:s, s:s, s?:s, s?:s, s?:s, s?:s !}", "name", &name, "kind", &kind,
+                    "url", &url, "keyFile", &key_file, "secret", &secret, "owner", &owner, "caFile",
+                    &ca) < 0 ||
+        !key_file == !secret)
         return err_set(err, ERR_INVALID,
-                       "a provider has name, kind, url, keyFile, and perhaps owner and caFile");
+                       "a provider has name, kind, url, one of keyFile and secret, and perhaps "
+                       "owner and caFile");
     if (strcmp(kind, "anthropic") != 0 && strcmp(kind, "openai") != 0)
         return err_set(err, ERR_INVALID,
                        "provider '%.64s' is of kind anthropic or openai, not "
@@ -156,7 +160,7 @@ static int provider_add(struct llm_models *models, json_t *json, struct err *err
         return err_set(err, ERR_INVALID,
                        "the url of provider '%.64s' must be https: its key would be readable",
                        name);
-    r = key_load(key_file, key, err);
+    r = key_file ? key_load(key_file, key, err) : 0;
     if (r == 0 && ca)
         r = file_load(ca, false, FILE_BYTES_MAX / 2, &authorities, err);
     if (r < 0)
@@ -164,6 +168,8 @@ static int provider_add(struct llm_models *models, json_t *json, struct err *err
     entry = json_pack("{s:s, s:s, s:s, s:i, s:b, s:s, s:s, s:s}", "name", name, "kind", kind,
                       "host", place.host, "port", place.port, "tls", (int)place.is_tls, "prefix",
                       place.prefix, "key", key, "owner", owner);
+    if (secret)
+        (void)json_object_set_new(entry, "secret", json_text(secret));
     if (ca)
         (void)json_object_set_new(entry, "authorities", json_string(authorities.data));
     explicit_bzero(key, sizeof(key));
@@ -280,23 +286,24 @@ const struct llm_model_info *llm_models_find(const struct llm_models *models, co
 static int budget_read(json_t *json, struct llm_budget *ret, struct err *err)
 {
     json_int_t requests_minute = 0, requests_day = 0, tokens_minute = 0, tokens_day = 0;
-    double dollars = 0;
+    double dollars_minute = 0, dollars_day = 0;
 
-    if (json &&
-        json_unpack(json, "{s?:I, s?:I, s?:I, s?:I, s?:F !}", "requestsPerMinute", &requests_minute,
-                    "requestsPerDay", &requests_day, "tokensPerMinute", &tokens_minute,
-                    "tokensPerDay", &tokens_day, "dollarsPerDay", &dollars) < 0)
+    if (json && json_unpack(json, "{s?:I, s?:I, s?:I, s?:I, s?:F, s?:F !}", "requestsPerMinute",
+                            &requests_minute, "requestsPerDay", &requests_day, "tokensPerMinute",
+                            &tokens_minute, "tokensPerDay", &tokens_day, "dollarsPerMinute",
+                            &dollars_minute, "dollarsPerDay", &dollars_day) < 0)
         return err_set(err, ERR_INVALID,
                        "a budget has numbers: requestsPerMinute, requestsPerDay, tokensPerMinute, "
-                       "tokensPerDay, dollarsPerDay");
+                       "tokensPerDay, dollarsPerMinute, dollarsPerDay");
     if (requests_minute < 0 || requests_day < 0 || tokens_minute < 0 || tokens_day < 0 ||
-        dollars < 0 || dollars > 1e9)
+        dollars_minute < 0 || dollars_minute > 1e9 || dollars_day < 0 || dollars_day > 1e9)
         return err_set(err, ERR_INVALID, "a budget cannot be negative");
     *ret = (struct llm_budget){ .requests_minute = (uint64_t)requests_minute,
                                 .requests_day = (uint64_t)requests_day,
                                 .tokens_minute = (uint64_t)tokens_minute,
                                 .tokens_day = (uint64_t)tokens_day,
-                                .money_day = (uint64_t)llround(dollars * LLM_NANO) };
+                                .money_minute = (uint64_t)llround(dollars_minute * LLM_NANO),
+                                .money_day = (uint64_t)llround(dollars_day * LLM_NANO) };
     return 0;
 }
 

@@ -8,7 +8,8 @@
  *    "prices": "/usr/share/holt/prices-2025-12-01.json",
  *    "budgets": {"sandbox": {...}, "owner": {...}, "owners": {"ann": {...}}}}
  *
- * A provider with an owner is for the sandboxes of that owner alone: their key pays for them. */
+ * A provider with an owner is for the sandboxes of that owner alone: their key pays for them. In
+ * place of keyFile a provider may have "secret", the name of a secret of that owner, or of root. */
 #pragma once
 
 #include <jansson.h>

@@ -68,11 +68,39 @@ static void authority_add(struct net *net, json_t *config)
             json_pack("{s:s, s:s}", "certificate", authority->certificate, "key", authority->key));
 }
 
+/* Fills in the key of a provider that is a secret. One that does not exist, or cannot be opened,
+ * stays empty: the gateway says so. */
+static void provider_key_add(struct host *host, json_t *provider)
+{
+    const char *name = json_string_value(json_object_get(provider, "secret"));
+    const char *owner = json_string_value(json_object_get(provider, "owner"));
+    cleanup_with(secret_value_done) struct secret_value value = { .len = 0 };
+    struct secret_info info;
+    struct err ignored;
+
+    if (!name)
+        return;
+    if (secrets_find(host->secrets, *owner ? owner : OWNER_ROOT, name, &info, &ignored) == 0 &&
+        secrets_get_value(host->secrets, info.id, &value, &ignored) == 0)
+        (void)json_object_set_new(provider, "key", json_text(value.bytes));
+    (void)json_object_del(provider, "secret");
+}
+
+static json_t *models_make(struct host *host)
+{
+    json_t *models = llm_message(host->llm);
+    const json_t *providers = json_object_get(models, "providers");
+
+    for (size_t i = 0; i < json_array_size(providers); i++)
+        provider_key_add(host, json_array_get(providers, i));
+    return models;
+}
+
 static json_t *hello_make(struct net *net)
 {
     json_t *config = json_pack("{s:o, s:b, s:O}", "resolvers", resolvers_read(), "hasIpv6",
                                (int)route_has_ipv6(), "bounds", net->bounds);
-    json_t *models = llm_message(net->host->llm);
+    json_t *models = models_make(net->host);
 
     authority_add(net, config);
     lock_scope(&net->lock);

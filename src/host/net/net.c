@@ -364,6 +364,14 @@ int net_configure(struct net *net, const struct config *config, struct err *err)
     return 0;
 }
 
+void net_keys_changed(struct net *net)
+{
+    lock_take(&net->lock);
+    net->has_news = true;
+    lock_release(&net->lock);
+    net_wake(net);
+}
+
 void net_close(struct net *net)
 {
     if (!net)

@@ -63,6 +63,9 @@ struct net_counters {
 /* Makes the part of the host; nothing is started before the first machine with a network. */
 int net_open(struct host *host, const struct config *config, struct net **ret, struct err *err);
 
+/* Tells holt-net the keys of providers of models anew. */
+void net_keys_changed(struct net *net);
+
 /* Takes the proxy of the host and its zones over. They are in force for what is asked of holt-net
  * afterwards. Fails with ERR_INVALID; nothing has changed then. */
 int net_configure(struct net *net, const struct config *config, struct err *err);

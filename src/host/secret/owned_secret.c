@@ -8,6 +8,7 @@
 #include "base/fault.h"
 #include "host/core/host_internal.h"
 #include "host/core/share.h"
+#include "host/net/net.h"
 #include "host/observe/event.h"
 #include "host/secret/grant.h"
 
@@ -26,6 +27,7 @@ static int secret_put(struct host *host, const struct secret_change *change, enu
         return r;
     event_send(host, type, ret);
     secret_grants_apply(host);
+    net_keys_changed(host->net);
     fault_point("secret.applied");
     return 0;
 }
@@ -108,7 +110,9 @@ int owned_secret_remove(struct host *host, const struct caller *caller, const ch
         return r;
     event_send(host, EVENT_SECRET_REMOVED, &info); /* before the row goes, as in destroy.c */
     r = secrets_remove(host->secrets, info.id, err);
-    if (r == 0)
+    if (r == 0) {
         secret_grants_apply(host);
+        net_keys_changed(host->net);
+    }
     return r;
 }
