@@ -41,13 +41,11 @@ struct text_key {
 
 static const struct text_key text_keys[] = {
     TEXT_KEY(summary), TEXT_KEY(template), TEXT_KEY(npm),  TEXT_KEY(command), TEXT_KEY(task),
-    TEXT_KEY(serve),   TEXT_KEY(ready),    TEXT_KEY(user), TEXT_KEY(network),
-    TEXT_KEY(models),
+    TEXT_KEY(serve),   TEXT_KEY(ready),    TEXT_KEY(user), TEXT_KEY(network), TEXT_KEY(models),
 };
 
-static const char *const value_words[] = { "token",     "sandbox",       "assistant",
-                                           "workspace", "bridge-secret", "bridge-url",
-                                           "model",     "format" };
+static const char *const value_words[] = { "token",         "sandbox",    "assistant", "workspace",
+                                           "bridge-secret", "bridge-url", "model",     "format" };
 
 static const char **text_field(struct agent_type *type, const struct text_key *key)
 {

@@ -39,8 +39,7 @@ struct agent_pair {
 struct agent_type {
     char *text;
     char *name;
-    const char *summary, *template, *npm, *command, *task, *serve, *ready, *user, *network,
-        *models;
+    const char *summary, *template, *npm, *command, *task, *serve, *ready, *user, *network, *models;
     unsigned port; /* 0: none */
     const char *allow[AGENT_ALLOW_MAX];
     size_t allow_count;

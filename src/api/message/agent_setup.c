@@ -118,7 +118,7 @@ static int labels_add(const struct call *call, const struct agent_setup *setup,
 struct model_search {
     const struct call *call;
     const struct net_layer *network;
-    const char *format; /* "any": all */
+    const char *format;              /* "any": all */
     const char *name, *found_format; /* of the first that the sandbox may use; NULL: none */
 };
 
@@ -152,8 +152,9 @@ static int models_add(const struct call *call, const struct msg_create_sandbox_r
     if (!search.name) {
         (void)err_set(err, ERR_INVALID, "agent type '%s' needs a model of format %s, and has none",
                       setup->type.name, setup->type.models);
-        return err_remedy(err, "add one to the file of `models` in holt.conf; or take a key of your "
-                               "own, with --model none");
+        return err_remedy(err,
+                          "add one to the file of `models` in holt.conf; or take a key of your "
+                          "own, with --model none");
     }
     setup->values.model = search.name;
     setup->values.format = search.found_format;

@@ -435,8 +435,8 @@ static void request_handle(struct llm_exchange *exchange)
         else if (has_key(exchange))
             request_reserve(exchange);
         else
-            llm_refuse(exchange, 503, "the provider of this model has no key: its secret is missing",
-                       0);
+            llm_refuse(exchange, 503,
+                       "the provider of this model has no key: its secret is missing", 0);
     }
 }
 

@@ -23,7 +23,7 @@ struct llm_provider {
     enum provider_kind kind;
     bool is_tls;
     char prefix[LLM_URL_PATH_MAX + 1]; /* of its paths */
-    char key[LLM_KEY_MAX + 1]; /* "": its secret is missing */
+    char key[LLM_KEY_MAX + 1];         /* "": its secret is missing */
     struct trust *trust;       /* who it must be; NULL: plain HTTP, or no authority is known */
     struct upstream *upstream; /* host, port and the addresses of its name */
 };

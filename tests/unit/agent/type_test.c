@@ -91,7 +91,8 @@ static void words_are_replaced_once(void)
                                          .format = "f" };
     cleanup_with(buf_done) struct buf out = BUF_INIT(100), small = BUF_INIT(4);
 
-    CHECK(agent_values_add(&values, "@token@ a@b @sandbox@@assistant@@ [@workspace@] @format@/@model@",
+    CHECK(agent_values_add(&values,
+                           "@token@ a@b @sandbox@@assistant@@ [@workspace@] @format@/@model@",
                            &out) == 0);
     CHECK(strcmp(out.data, "@sandbox@ a@b sb-1Andy@ [] f/m") == 0);
     CHECK(agent_values_add(&values, "@token@", &small) < 0);
