@@ -43,6 +43,7 @@
 #define template_service_share test_template_service_share
 
 #define host_health stub_host_health
+#define host_state_fd stub_host_state_fd
 #define host_store stub_host_store
 #define host_event stub_host_event
 #define owner_event stub_owner_event
@@ -151,6 +152,12 @@ void stub_host_health(struct host *host, const struct caller *caller, struct hos
         .status = HEALTH_DEGRADED,
         .errors = "the storage is almost full\nthe pool\xff is empty\n",
     };
+}
+
+int stub_host_state_fd(const struct host *host)
+{
+    (void)host;
+    return -EBADF;
 }
 
 void stub_host_event(struct host *host, enum event_type type, json_t *fields)
