@@ -162,10 +162,16 @@ static void denials_send(struct viewfs *fs, int fd, uint64_t *sent)
     *sent = total;
 }
 
+void control_say_unmounted(struct viewfs *fs)
+{
+    (void)message_send(atomic_load(&fs->control_fd), json_pack("{s:s}", "do", "unmounted"));
+}
+
 void control_run(struct viewfs *fs, int control_fd, int listen_fd)
 {
     uint64_t sent = 0, due_ms = 0;
 
+    atomic_store(&fs->control_fd, control_fd);
     for (;;) {
         struct pollfd wait[] = { { .fd = listen_fd, .events = POLLIN },
                                  { .fd = control_fd, .events = POLLIN } };
@@ -177,6 +183,7 @@ void control_run(struct viewfs *fs, int control_fd, int listen_fd)
             (void)fd_close(control_fd);
             control_fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
         }
+        atomic_store(&fs->control_fd, control_fd);
         if (clock_ms() < due_ms)
             continue;
         denials_send(fs, control_fd, &sent);

@@ -36,6 +36,7 @@ static void server_main(void *argument)
     const struct server *server = argument;
 
     viewfs_serve(server->fs, server->dev_fd);
+    control_say_unmounted(server->fs);
     _exit(0);
 }
 

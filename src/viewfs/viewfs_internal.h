@@ -33,6 +33,7 @@ struct viewfs {
     struct handle *handles; /* of files */
     size_t handle_count;
     struct denials denials;
+    atomic_int control_fd; /* -1: holtd is not connected */
 };
 
 struct handle {
@@ -182,6 +183,9 @@ void notify_rules(struct viewfs *fs);
 
 /* Handles one message of holtd. */
 int control_receive(struct viewfs *fs, int fd);
+
+/* Tells holtd that the mount is gone. */
+void control_say_unmounted(struct viewfs *fs);
 
 /* Handles messages as long as the process lives. */
 void control_run(struct viewfs *fs, int control_fd, int listen_fd) __attribute__((noreturn));

@@ -29,7 +29,9 @@ enum {
     PING_MS = 400,
     SILENT_MS = 1500,  /* after which a view is ended */
     ANSWER_MS = 10000, /* a change of rules waits for the requests under way */
-    DENIALS_MAX = 64,
+    DENIALS_MAX = 16,   /* that are told */
+    DENIALS_FIRST_MS = 1000,
+    DENIALS_PAUSE_MS = 60000,
 };
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -40,18 +42,19 @@ static void view_kill(const struct view *view)
         (void)syscall(SYS_pidfd_send_signal, view->pidfd, SIGKILL, NULL, 0);
 }
 
-/* Its end closes /dev/fuse, which aborts what processes wait for. */
-static void view_wait(const struct view *view)
+/* Returns whether the process has ended; waits for it if it is to. */
+static bool view_has_ended(const struct view *view, bool waits)
 {
     struct pollfd wait = { .fd = view->pidfd, .events = POLLIN };
     siginfo_t info;
 
     if (view->pidfd < 0)
-        return;
+        return true;
+    if (poll(&wait, 1, waits ? -1 : 0) <= 0)
+        return false;
     if (view->is_child)
-        (void)waitid(P_PIDFD, (id_t)view->pidfd, &info, WEXITED);
-    else
-        (void)poll(&wait, 1, SILENT_MS);
+        (void)waitid(P_PIDFD, (id_t)view->pidfd, &info, WEXITED | WNOHANG);
+    return true;
 }
 
 static void view_free(struct view *view)
@@ -59,6 +62,7 @@ static void view_free(struct view *view)
     (void)fd_close(view->fd);
     (void)fd_close(view->pidfd);
     json_decref(view->answer);
+    json_decref(view->denials);
     free(view);
 }
 
@@ -206,55 +210,73 @@ int view_list_holders(struct view *view, struct view_holder **ret, size_t *ret_c
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-static size_t denials_read(const json_t *list, struct view_denial ret[DENIALS_MAX])
+/* Keeps the first denials of the time that is summed up. */
+static void denials_collect(struct view *view, const json_t *message)
 {
-    const json_t *item;
-    size_t i, count = 0;
+    json_t *item;
+    size_t i;
 
-    json_array_foreach(list, i, item) {
-        struct view_denial *denial = &ret[count];
+    if (!view->denials) {
+        const uint64_t now_ms = clock_ms(), next_ms = view->denials_due_ms + DENIALS_PAUSE_MS;
 
-        if (count == DENIALS_MAX)
-            break;
-        *denial = (struct view_denial){
-            .path = json_string_value(json_object_get(item, "path")),
-            .operation = json_string_value(json_object_get(item, "operation")),
-            .level = json_string_value(json_object_get(item, "level")),
-            .rule = (int)json_integer_value(json_object_get(item, "rule")),
-            .pid = (pid_t)json_integer_value(json_object_get(item, "pid")),
-        };
-        count += denial->path && denial->operation && denial->level;
+        view->denials = json_array();
+        view->denials_due_ms = view->denials_due_ms > 0 && next_ms > now_ms + DENIALS_FIRST_MS
+                                   ? next_ms
+                                   : now_ms + DENIALS_FIRST_MS;
     }
-    return count;
+    view->denied_total = (uint64_t)json_integer_value(json_object_get(message, "total"));
+    json_array_foreach(json_object_get(message, "last"), i, item) {
+        if (json_array_size(view->denials) < DENIALS_MAX)
+            (void)json_array_append(view->denials, item);
+    }
 }
 
-/* Takes the message. The views are locked, but not while the events are told. */
+static struct view *view_with_denials(const struct views *views, uint64_t now_ms)
+{
+    struct view *view = views->list;
+
+    while (view && (!view->denials || view->denials_due_ms > now_ms))
+        view = view->next;
+    return view;
+}
+
+static void denials_tell(struct views *views)
+{
+    struct view *view;
+
+    while ((view = view_with_denials(views, clock_ms()))) {
+        cleanup_json json_t *denials = TAKE_PTR(view->denials);
+        const uint64_t count = view->denied_total - view->denied;
+        char id[VIEW_ID_MAX + 1];
+
+        view->denied = view->denied_total;
+        memcpy(id, view->id, sizeof(id));
+        lock_release(&views->lock);
+        if (views->events.denied)
+            views->events.denied(views->events.context, id, denials, count);
+        lock_take(&views->lock);
+    }
+}
+
+/* Takes the message. The views are locked. */
 static void message_handle(struct view *view, json_t *message)
 {
     cleanup_json json_t *owned = message;
-    struct views *views = view->views;
     const char *word = json_string_value(json_object_get(owned, "do"));
     const uint64_t sequence = (uint64_t)json_integer_value(json_object_get(owned, "sequence"));
-    struct view_denial denials[DENIALS_MAX];
-    char id[VIEW_ID_MAX + 1];
-    size_t count;
 
     view->answer_ms = clock_ms();
     if (view->awaited != 0 && sequence == view->awaited && !view->answer) {
         view->answer = json_incref(owned);
-        cond_broadcast(&views->answered);
+        cond_broadcast(&view->views->answered);
     }
-    if (!word || strcmp(word, "denials") != 0 || !views->events.denied)
-        return;
-    memcpy(id, view->id, sizeof(id));
-    count = denials_read(json_object_get(owned, "last"), denials);
-    lock_release(&views->lock);
-    views->events.denied(views->events.context, id, denials, count,
-                         (uint64_t)json_integer_value(json_object_get(owned, "total")));
-    lock_take(&views->lock);
+    if (word && strcmp(word, "denials") == 0)
+        denials_collect(view, owned);
+    else if (word && strcmp(word, "unmounted") == 0)
+        view->is_unmounted = true;
 }
 
-/* view_stop waits for the process: its end may write a whole file system out. */
+/* Nobody waits for the process here: its end may write a whole file system out. */
 static void view_end(struct view *view, const char *reason)
 {
     struct views *views = view->views;
@@ -263,7 +285,7 @@ static void view_end(struct view *view, const char *reason)
     view->fd = fd_close(view->fd);
     view_kill(view);
     cond_broadcast(&views->answered);
-    if (!views->events.died)
+    if (!views->events.died || view->is_unmounted)
         return;
     memcpy(id, view->id, sizeof(id));
     lock_release(&views->lock);
@@ -361,6 +383,21 @@ static void watch_ping(struct views *views, struct watch *watch)
         view_end(silent, "it did not answer");
 }
 
+/* Frees views whose processes have ended. */
+static void views_reap(struct views *views, bool waits)
+{
+    struct view **slot = &views->ending, *view;
+
+    while ((view = *slot)) {
+        if (view_has_ended(view, waits)) {
+            *slot = view->next;
+            view_free(view);
+        } else {
+            slot = &view->next;
+        }
+    }
+}
+
 static void views_main(void *argument)
 {
     struct views *views = argument;
@@ -369,15 +406,20 @@ static void views_main(void *argument)
 
     lock_take(&views->lock);
     while (!views->is_stopping) {
+        const bool has_work = views->ending;
+
         watch_list(views, &watch);
         lock_release(&views->lock);
-        (void)poll(watch.fds, watch.count, watch.count > 1 ? PING_MS : -1);
+        (void)poll(watch.fds, watch.count, watch.count > 1 || has_work ? PING_MS : -1);
         if (watch.fds[0].revents)
             (void)!read(views->wake_fd, &ignored, sizeof(ignored));
         lock_take(&views->lock);
         watch_read(views, &watch);
         watch_ping(views, &watch);
+        denials_tell(views);
+        views_reap(views, false);
     }
+    views_reap(views, true);
     lock_release(&views->lock);
     free(watch.fds);
     free(watch.text);
@@ -490,13 +532,18 @@ int view_adopt(struct views *views, const char *id, const char *rules, uint64_t 
 
 void view_stop(struct view *view)
 {
+    struct views *views = view ? view->views : NULL;
+
     if (!view)
         return;
     view_remove(view);
-    view_socket_remove(view->views, view->id);
+    view_socket_remove(views, view->id);
     view_kill(view);
-    view_wait(view);
-    view_free(view);
+    view->fd = fd_close(view->fd);
+    lock_scope(&views->lock);
+    view->next = views->ending;
+    views->ending = view;
+    views_wake(views);
 }
 
 void view_release(struct view *view)

@@ -5,6 +5,7 @@
  * on which everything then fails with ENOTCONN. */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,21 +15,15 @@ struct err;
 struct view;
 struct views;
 
-enum { VIEW_ID_MAX = 63, VIEW_HELD_PATH_SIZE = 1024 };
+enum { VIEW_ID_MAX = 47, VIEW_HELD_PATH_SIZE = 1024 };
 
-/* What was refused, and what became of a view. Called by the thread of the views. */
-struct view_denial {
-    const char *path; /* relative to the mount point */
-    const char *operation;
-    const char *level; /* that the path has */
-    int rule;          /* the index of the deciding rule; -1: none matches */
-    pid_t pid;         /* on the host; it may have ended */
-};
+/* What happens to views; told by their thread, without a lock. */
 struct view_events {
     void *context;
-    /* Several, at most twice a second; of many only some, total is the number since the start. */
-    void (*denied)(void *context, const char *id, const struct view_denial *denials, size_t count,
-                   uint64_t total);
+    /* Sums up refusals: after a second, then once a minute. count is that of all; the array has the
+     * first ones, with "path", "operation", "rule" (its index; -1: none matches), "level" and "pid"
+     * (on the host; the process may have ended). */
+    void (*denied)(void *context, const char *id, const json_t *denials, uint64_t count);
     void (*died)(void *context, const char *id, const char *reason);
 };
 

@@ -20,6 +20,7 @@ struct views {
     struct cond answered;
     bool is_stopping;
     struct view *list;
+    struct view *ending; /* killed, and to be waited for */
 };
 
 struct view {
@@ -33,7 +34,12 @@ struct view {
     uint64_t answer_ms; /* of the last message from it */
     uint64_t awaited;   /* the sequence of the request that somebody waits for; 0: none */
     json_t *answer;     /* to that */
-    bool is_busy;       /* somebody waits */
+    bool is_busy;            /* somebody waits */
+    bool is_unmounted;       /* it ends because nothing uses the mount any more */
+    json_t *denials;         /* that were not told yet, the first ones; NULL: none */
+    uint64_t denied;         /* how many were told */
+    uint64_t denied_total;   /* how many there were */
+    uint64_t denials_due_ms; /* when to tell them */
 };
 
 /* --- start.c ---------------------------------------------------------------------------------- */

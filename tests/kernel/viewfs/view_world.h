@@ -29,11 +29,11 @@ static struct {
     _Atomic unsigned denied, deaths;
 } world;
 
-static inline void world_denied(void *context, const char *id, const struct view_denial *denials,
-                                size_t count, uint64_t total)
+static inline void world_denied(void *context, const char *id, const json_t *denials,
+                                uint64_t count)
 {
-    (void)context, (void)id, (void)denials, (void)count;
-    world.denied = (unsigned)total;
+    (void)context, (void)id, (void)denials;
+    world.denied += (unsigned)count;
 }
 
 static inline void world_died(void *context, const char *id, const char *reason)
