@@ -17,7 +17,8 @@
  * - {"do":"ping","sequence":3}
  * and without being asked:
  * - {"do":"unmounted"}: the last message; nothing uses the mount any more
- * - at most once in VIEW_DENIALS_MS {"do":"denials","total":5,"last":[{"path":"/a","operation":"open","rule":0,"level":"view",
+ * - at most once in VIEW_DENIALS_MS
+ * {"do":"denials","total":5,"last":[{"path":"/a","operation":"open","rule":0,"level":"view",
  *   "pid":1}]}: what was refused, of many only some; rule -1: no rule matches
  */
 #pragma once

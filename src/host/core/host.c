@@ -52,6 +52,8 @@
 #include "host/sandbox/expiry.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "host/secret/secret.h"
+#include "host/view/machine_view.h"
+#include "host/view/view.h"
 #include "host/volume/named_volume.h"
 #include "host/volume/unrecorded.h"
 #include "kernel/cgroup/cgroup.h"
@@ -332,6 +334,8 @@ static int start_threads(struct host *host, const struct config *config, struct 
     if (r == 0)
         r = net_open(host, config, &host->net, err);
     if (r == 0)
+        r = host_start_views(host, err);
+    if (r == 0)
         r = tree_cleaner_start(&host->tree_cleaner, err);
     if (r == 0)
         r = process_writer_start(host, &host->writer, err);
@@ -377,6 +381,7 @@ static int host_fill(struct host *host, const struct config *config, struct reco
     if (r == 0)
         r = unrecorded_find(host, recovery, err);
     recovery_finish(host);
+    views_sweep(host->views);
     fault_point("recover.done");
     if (r == 0)
         r = pool_start(host, host->default_runtime, config->pool_size, &host->pool, err);
@@ -518,6 +523,7 @@ bool host_close(struct host *host)
     process_writer_stop(host->writer);
     ports_free(host->ports);
     net_close(host->net);
+    host_stop_views(host);
     llm_close(host->llm);
     reaper_free(host->reaper);
     tree_cleaner_free(host->tree_cleaner);

@@ -48,6 +48,7 @@ struct store;
 struct thread_check;
 struct tree_cleaner;
 struct unrecorded_volume;
+struct views;
 
 struct host {
     struct store *store;
@@ -79,6 +80,7 @@ struct host {
     struct ports *ports;
     struct net *net;
     struct llm *llm;
+    struct views *views;
     const struct host_extension *extension; /* NULL: none */
     void *extension_data;
     uint64_t started_ms;

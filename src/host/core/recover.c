@@ -35,6 +35,7 @@
 #include "host/sandbox/sandbox_internal.h"
 #include "host/secret/grant.h"
 #include "host/shell/state.h"
+#include "host/view/machine_view.h"
 #include "host/volume/unrecorded.h"
 #include "kernel/cgroup/cgroup.h"
 #include "store/store.h"
@@ -251,6 +252,9 @@ static int sandbox_adopt(struct sandbox *sandbox, struct err *err)
         guest_socket_remove(sandbox->host->guests_fd, info->machine);
         return r;
     }
+    r = sandbox_view_adopt(sandbox, err);
+    if (r < 0)
+        return r;
     sandbox->machine->env = secret_env_make(info->secrets);
     machine_set_template(sandbox->machine, info->template);
     if (sandbox_network_start(sandbox, sandbox->machine, err) < 0)

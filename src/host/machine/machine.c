@@ -22,6 +22,7 @@
 #include "host/process/table.h"
 #include "host/sandbox/expiry.h"
 #include "host/secret/grant.h"
+#include "host/view/view.h"
 #include "store/volume/volume.h"
 #include "wire/message.h"
 
@@ -174,6 +175,7 @@ static struct machine *machine_new(struct host *host)
 static void machine_free(struct machine *machine)
 {
     channel_done(&machine->channel);
+    view_stop(machine->view);
     process_table_unref(machine->process_table);
     port_table_done(&machine->ports);
     file_pool_done(&machine->files);
@@ -459,6 +461,7 @@ void machine_release(struct machine *machine)
     machine_set_state(machine, MACHINE_ENDED);
     lock_release(&machine->lock);
     net_stop(machine->host->net, machine);
+    view_release(TAKE_PTR(machine->view));
     (void)shutdown(machine->channel.source.fd, SHUT_RDWR);
     runtime_guest_release(&machine->guest);
     lock_take(&machine->lock);

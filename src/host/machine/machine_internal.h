@@ -26,6 +26,7 @@ struct host;
 struct process;
 struct process_table;
 struct sandbox_mount;
+struct view;
 
 enum machine_state {
     MACHINE_BOOTING, /* holt-init starts */
@@ -54,6 +55,7 @@ struct machine {
     struct runtime_guest guest;
     struct channel channel;               /* holds a reference until its `gone` event */
     char template[TEMPLATE_NAME_MAX + 1]; /* of its volume; "" before it has one */
+    struct view *view;                    /* of its sandbox's codebase; NULL: none */
     struct volume *volume;                /* its own scratch volume */
     struct volume *old_volume;           /* of a warm machine that was taken for another template */
     struct process_table *process_table; /* the sandbox's, referenced; NULL for a throw-away */
@@ -135,6 +137,8 @@ struct machine_files {
     const char *hostname;
     const struct sandbox_mount *mounts; /* on top of the volume's root */
     size_t mount_count;
+    const char *rules; /* for the codebase, as view_rules_parse reads them; NULL: none */
+    uint64_t rules_generation;
     const struct authority *authority; /* that programs trust; NULL: none */
 };
 int machine_enter(struct machine *machine, const struct machine_files *files,

@@ -12,6 +12,8 @@
 #include "host/machine/guest_socket.h"
 #include "host/machine/machine_internal.h"
 #include "host/secret/authority.h"
+#include "host/view/machine_view.h"
+#include "host/view/view.h"
 #include "kernel/fds.h"
 #include "kernel/path.h"
 #include "store/template/template.h"
@@ -236,11 +238,15 @@ int machine_enter(struct machine *machine, const struct machine_files *files,
     cleanup_with(volume_mounts_done) struct volume_mounts mounts = { .count = 0 };
     cleanup_with(volume_mounts_done) struct volume_mounts old = { .count = 0 };
     cleanup_with(parts_close_volumes) struct root_parts parts = { .count = 0 };
+    cleanup_with(view_stop_slot) struct view *view = NULL;
+    struct view *old_view;
     cleanup_close int userns_fd = runtime_guest_open_userns(&machine->guest, err);
     int r = userns_fd < 0
                 ? userns_fd
                 : volume_mount(files->volume, userns_fd, machine->guest.first_uid, &mounts, err);
 
+    if (r == 0)
+        r = machine_view_insert(machine, files, &mounts, &view, err);
     if (r < 0)
         return r;
     parts = parts_from_mounts(&mounts);
@@ -257,6 +263,9 @@ int machine_enter(struct machine *machine, const struct machine_files *files,
         machine_set_root_answer(machine, ROOT_NOT_AWAITED);
     if (r < 0)
         return err_wrap(err, "switch to the new root");
+    old_view = machine->view;
+    machine->view = view;
+    view = old_view; /* its mount was part of the old root */
     if (ret_old) {
         *ret_old = old;
         old.count = 0;

@@ -93,6 +93,7 @@ static const struct {
     [EVENT_CODEBASE_COMMITTED] = { "codebase.committed", "codebase-commit" },
     [EVENT_CODEBASE_APPLIED] = { "codebase.applied", "codebase-apply" },
     [EVENT_CODEBASE_DISCARDED] = { "codebase.discarded", "codebase-discard" },
+    [EVENT_CODEBASE_UNAVAILABLE] = { "codebase.unavailable", "codebase-unavailable" },
     [EVENT_PERMISSIONS_CHANGED] = { "permissions.changed", "permissions-change" },
     [EVENT_PERMISSION_DENIED] = { "permission.denied", "permission-deny" },
     [EVENT_VOLUME_ADOPTED] = { "volume.adopted", "volume-adopt" },

@@ -2,6 +2,7 @@
 /* Starts and ends the machine of a sandbox. */
 #include <stdio.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "host/core/host_internal.h"
@@ -13,6 +14,7 @@
 #include "host/sandbox/sandbox_internal.h"
 #include "host/secret/grant.h"
 #include "host/secret/secret.h"
+#include "host/view/permission.h"
 #include "host/volume/unrecorded.h"
 #include "store/store.h"
 #include "store/volume/volume.h"
@@ -49,9 +51,16 @@ int sandbox_enter(const struct sandbox *sandbox, struct machine *machine,
         .mounts = sandbox->info.mounts,
         .mount_count = sandbox->info.mount_count,
     };
-    int r = 0;
+    cleanup_with(permissions_done) struct permissions permissions = { .rules = NULL };
+    cleanup_with(buf_done) struct buf rules = BUF_INIT(VIEW_TEXT_MAX);
+    int r = permissions_read(sandbox->info.permissions, &permissions, err);
 
-    if (sandbox->info.secrets)
+    if (r == 0 && permissions.rules) {
+        r = view_rules_format(permissions.rules, &rules);
+        files.rules = rules.data ? rules.data : "";
+        files.rules_generation = view_rules_generation(permissions.rules);
+    }
+    if (r == 0 && sandbox->info.secrets)
         r = secrets_authority(sandbox->host->secrets, true, &files.authority, err);
     return r < 0 ? r : machine_enter(machine, &files, ret_old, err);
 }

@@ -14,6 +14,7 @@
 #include "host/observe/event_internal.h"
 #include "host/registry/registry.h"
 #include "host/sandbox/sandbox_internal.h"
+#include "host/view/machine_view.h"
 #include "view/preset.h"
 
 void permissions_done(struct permissions *permissions)
@@ -249,7 +250,7 @@ int sandbox_permissions(struct sandbox *sandbox, struct permissions *ret, struct
     return permissions_read(recorded, ret, err);
 }
 
-static int permissions_replace(struct sandbox *sandbox, const struct permissions *permissions,
+static int permissions_replace(struct sandbox *sandbox, struct permissions *permissions,
                                struct err *err)
 {
     char *recorded = permissions_write(permissions), *old;
@@ -264,7 +265,7 @@ static int permissions_replace(struct sandbox *sandbox, const struct permissions
     sandbox->info.permissions = recorded;
     lock_release(&sandbox->lock);
     free(old);
-    return 0;
+    return sandbox_view_set_rules(sandbox, permissions, &permissions->open_files, err);
 }
 
 static int permissions_change_locked(struct sandbox *sandbox, enum permission_change change,

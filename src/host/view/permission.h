@@ -18,6 +18,7 @@ enum { PERMISSION_PRESET_MAX = 32, PERMISSIONS_TEXT_MAX = 4 * VIEW_TEXT_MAX };
 struct permissions {
     char preset[PERMISSION_PRESET_MAX]; /* whose rules come first; "": none */
     struct view_rules *rules;           /* NULL: none, all paths can be written */
+    size_t open_files; /* after a change: those that have more than the rules grant now */
 };
 
 void permissions_done(struct permissions *permissions);

@@ -29,7 +29,7 @@ enum {
     PING_MS = 400,
     SILENT_MS = 1500,  /* after which a view is ended */
     ANSWER_MS = 10000, /* a change of rules waits for the requests under way */
-    DENIALS_MAX = 16,   /* that are told */
+    DENIALS_MAX = 16,  /* that are told */
     DENIALS_FIRST_MS = 1000,
     DENIALS_PAUSE_MS = 60000,
 };

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/cleanup.h"
+
 struct err;
 struct view;
 struct views;
@@ -71,6 +73,7 @@ int view_list_holders(struct view *view, struct view_holder **ret, size_t *ret_c
 
 /* Ends a view, if it has not ended yet. Accepts NULL. */
 void view_stop(struct view *view);
+DEFINE_CLEANUP(view_stop, struct view *);
 
 /* Forgets a view, which outlives the daemon. Accepts NULL. */
 void view_release(struct view *view);

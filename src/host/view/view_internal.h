@@ -31,9 +31,9 @@ struct view {
     int pidfd;
     bool is_child; /* of this process, which has to wait for it */
     uint64_t sequence;
-    uint64_t answer_ms; /* of the last message from it */
-    uint64_t awaited;   /* the sequence of the request that somebody waits for; 0: none */
-    json_t *answer;     /* to that */
+    uint64_t answer_ms;      /* of the last message from it */
+    uint64_t awaited;        /* the sequence of the request that somebody waits for; 0: none */
+    json_t *answer;          /* to that */
     bool is_busy;            /* somebody waits */
     bool is_unmounted;       /* it ends because nothing uses the mount any more */
     json_t *denials;         /* that were not told yet, the first ones; NULL: none */
