@@ -18,6 +18,7 @@ _Static_assert(GUEST_PROCESSES_MAX *(FRAME_HEADER_SIZE + MESSAGE_STATE_SIZE) + L
                    LINK_OUT_MAX,
                "the output buffer must hold the states of all processes at once");
 
+struct cell;
 struct connection;
 struct process;
 
@@ -31,6 +32,8 @@ struct guest {
     struct spawn_rules rules;
     struct buf filter; /* owns the memory of rules.filter */
     struct names names;
+    bool is_inner;     /* inside a cell */
+    struct cell *cell; /* NULL: it never had one */
     bool is_booted;
     bool is_rooted; /* nothing may run before a root is entered */
     struct process *processes;

@@ -8,6 +8,7 @@
  * it to reconnect. It has no signal handlers and no threads. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -20,6 +21,8 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "guest/cell/cell.h"
+#include "guest/cell/inner.h"
 #include "guest/files/file.h"
 #include "guest/guest.h"
 #include "guest/net/connection.h"
@@ -86,6 +89,7 @@ static bool handle_root(struct guest *guest, const struct frame *frame, const in
 
     if (!message_get_root(frame, &message))
         return false;
+    cell_close(guest); /* its root is the old one */
     if (root_enter(&message, fds, &guest->base.identity, &err) < 0) {
         reply_error(guest, &err);
         return true;
@@ -122,11 +126,17 @@ static bool handle_agent(struct guest *guest, int fd)
 static bool handle_hello(struct guest *guest, const struct frame *frame)
 {
     uint64_t version, none;
+    bool is_later;
 
     if (!message_get_numbers(frame, &version, &none) || version != WIRE_VERSION)
         return false;
-    if (!process_announce(guest))
+    if (guest->is_inner &&
+        message_put_numbers(&guest->link.out, FRAME_HELLO, 0, WIRE_VERSION, 0) < 0)
         return false;
+    if (!process_announce(guest) || !cell_announce(guest, &is_later))
+        return false;
+    if (is_later)
+        return true;
     guest->link.is_greeted = true;
     return message_put_numbers(&guest->link.out, FRAME_READY, 0, WIRE_VERSION,
                                guest->last_process) == 0;
@@ -147,7 +157,8 @@ static bool handle_for_process(struct guest *guest, const struct frame *frame)
 {
     struct process *process = process_find(guest, frame->process);
 
-    return !process || process_handle(guest, process, frame);
+    return (!process && cell_handle(guest, frame)) || !process ||
+           process_handle(guest, process, frame);
 }
 
 /* Returns false for a frame that holtd never sends; the caller drops the connection. */
@@ -172,6 +183,12 @@ static bool handle_frame(struct guest *guest, const struct frame *frame, const i
         resources_renew(&guest->base.resources);
         return true;
     }
+    if (frame->type == FRAME_CELL)
+        return cell_open(guest, frame, fds);
+    if (frame->type == FRAME_CELL_SPAWN) {
+        cell_spawn(guest, frame, fds);
+        return true;
+    }
     if (frame->type == FRAME_FILES) {
         file_start(guest, frame, fds);
         return true;
@@ -188,6 +205,7 @@ static void drop_connection(struct guest *guest)
     watch_set(guest->epoll_fd, &guest->link.watch, 0);
     link_drop(&guest->link);
     connection_end_all(guest);
+    cell_disconnect(guest);
     if (guest->listener.fd < 0)
         _exit(0);
 }
@@ -211,7 +229,8 @@ static bool link_dispatch(struct guest *guest)
             break;
         is_ok = handle_frame(guest, &frame, fds);
         /* Spawn and file frames own their descriptors; for all others they are closed here. */
-        if (frame.type != FRAME_SPAWN && frame.type != FRAME_FILES)
+        if (frame.type != FRAME_SPAWN && frame.type != FRAME_CELL_SPAWN &&
+            frame.type != FRAME_FILES)
             close_all(fds, frame.fds);
         if (!is_ok)
             break;
@@ -283,6 +302,9 @@ static void event_dispatch(struct guest *guest, struct watch *watch, uint32_t ev
     case WATCH_NETLINK:
         netlink_guard_ready(&guest->netlink, &guest->base.resources);
         break;
+    case WATCH_CELL:
+        cell_ready(guest);
+        break;
     case WATCH_RESOURCES:
         resources_ready(&guest->base.resources);
         break;
@@ -318,6 +340,8 @@ static void end_turn(struct guest *guest)
         return;
     /* Repeats until nothing is left to send or the socket is full: no further event may come. */
     do {
+        if (guest->cell)
+            cell_pump(guest);
         if (guest->link.is_greeted)
             pump_all(guest);
         is_more = guest->link.out.len > 0;
@@ -335,11 +359,15 @@ static int wait_events(struct guest *guest, struct epoll_event *events)
 {
     long wait_us = shell_wait_us(guest);
     struct timespec timeout = { .tv_sec = wait_us / 1000000, .tv_nsec = wait_us % 1000000 * 1000 };
+    int count;
 
     if (wait_us < 0)
         return epoll_wait(guest->epoll_fd, events, EVENTS_PER_TURN, -1);
-    return (int)syscall(SYS_epoll_pwait2, guest->epoll_fd, events, EVENTS_PER_TURN, &timeout, NULL,
-                        0);
+    count =
+        (int)syscall(SYS_epoll_pwait2, guest->epoll_fd, events, EVENTS_PER_TURN, &timeout, NULL, 0);
+    if (count < 0 && errno == ENOSYS) /* gVisor */
+        count = epoll_wait(guest->epoll_fd, events, EVENTS_PER_TURN, (int)(wait_us / 1000) + 1);
+    return count;
 }
 
 /* Ignored signals are inherited across exec, so the daemon's must not reach the processes. */
@@ -384,6 +412,8 @@ int main(int argc, char **argv)
     static struct guest guest; /* static: too large for a small stack */
     struct epoll_event events[EVENTS_PER_TURN];
 
+    if (argc == 2 && strcmp(argv[1], "inner") == 0 && inner_boot(&guest, CONTROL_FD) < 0)
+        return 1;
     /* Not started by the daemon: a process of the sandbox can execute /proc/self/exe. */
     if (fcntl(CONTROL_FD, F_GETFD) < 0)
         return 1;
@@ -394,7 +424,8 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "seat") == 0 && !zygote_serve(CONTROL_FD, PROGRAM_FD))
         return 0;
     /* Closes holt-init itself and any descriptor that a runtime left open. */
-    (void)syscall(SYS_close_range, CONTROL_FD + 1, ~0U, 0);
+    if (!guest.is_inner)
+        (void)syscall(SYS_close_range, CONTROL_FD + 1, INT_MAX, 0);
     (void)prctl(PR_SET_NAME, "holt-init", 0, 0, 0);
     guest.listener = (struct watch){ .kind = WATCH_LISTEN, .fd = -EBADF };
     guest.signals = (struct watch){ .kind = WATCH_SIGNAL, .fd = open_signals() };
@@ -404,6 +435,8 @@ int main(int argc, char **argv)
     watch_set(guest.epoll_fd, &guest.signals, EPOLLIN);
     link_init(&guest.link, CONTROL_FD);
     guest.link.is_greeted = true;
+    if (guest.is_inner)
+        (void)message_put_numbers(&guest.link.out, FRAME_READY, 0, WIRE_VERSION, 0);
     for (;;) {
         int count;
 

@@ -13,7 +13,8 @@ enum watch_kind {
     WATCH_CONNECTION,
     WATCH_SHELL,
     WATCH_NETLINK,
-    WATCH_RESOURCES
+    WATCH_RESOURCES,
+    WATCH_CELL
 };
 
 struct watch {

@@ -31,6 +31,13 @@ static int caps_write(const struct __user_cap_data_struct data[2])
     return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
+uint64_t caps_permitted(void)
+{
+    struct __user_cap_data_struct data[2];
+
+    return caps_read(data) < 0 ? 0 : data[0].permitted | (uint64_t)data[1].permitted << 32;
+}
+
 int caps_set(uint64_t permitted, uint64_t effective, uint64_t inheritable)
 {
     struct __user_cap_data_struct data[2] = {

@@ -7,6 +7,9 @@
 /* Returns the set that Docker gives a container by default. */
 uint64_t caps_docker_default(void);
 
+/* Returns the permitted capabilities of this thread. */
+uint64_t caps_permitted(void);
+
 /* Replaces the permitted, effective and inheritable sets. */
 int caps_set(uint64_t permitted, uint64_t effective, uint64_t inheritable);
 

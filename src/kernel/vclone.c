@@ -64,11 +64,19 @@ static _Noreturn ON_BORROWED_MEMORY void child_run(struct child_call *call)
     _exit(127);
 }
 
-/* The child begins in child_run, on the stack of args. */
-static inline __attribute__((always_inline)) long clone3_on_stack(struct clone_args *args,
-                                                                  struct child_call *call)
+/* Arguments of clone3 or clone, in the order of their registers. */
+struct clone_call {
+    long number;
+    long first, second, third, fourth, fifth;
+};
+
+/* The child begins in child_run, on the stack that the arguments name. */
+static inline __attribute__((always_inline)) long clone_on_stack(const struct clone_call *clone,
+                                                                 struct child_call *call)
 {
 #if defined(__x86_64__)
+    register long fourth __asm__("r10") = clone->fourth;
+    register long fifth __asm__("r8") = clone->fifth;
     long r;
     __asm__ volatile("syscall\n\t"
                      "test %%rax, %%rax\n\t"
@@ -78,14 +86,17 @@ static inline __attribute__((always_inline)) long clone3_on_stack(struct clone_a
                      "ud2\n"
                      "1:"
                      : "=a"(r)
-                     : "0"((long)SYS_clone3), "D"(args),
-                       "S"(sizeof(*args)), [call] "r"(call), [run] "r"(child_run)
+                     : "0"(clone->number), "D"(clone->first), "S"(clone->second), "d"(clone->third),
+                       "r"(fourth), "r"(fifth), [call] "b"(call), [run] "r"(child_run)
                      : "rcx", "r11", "memory");
     return r;
 #elif defined(__aarch64__)
-    register long number __asm__("x8") = SYS_clone3;
-    register long first __asm__("x0") = (long)args;
-    register long second __asm__("x1") = sizeof(*args);
+    register long number __asm__("x8") = clone->number;
+    register long first __asm__("x0") = clone->first;
+    register long second __asm__("x1") = clone->second;
+    register long third __asm__("x2") = clone->third;
+    register long fourth __asm__("x3") = clone->fifth; /* this processor has the two exchanged */
+    register long fifth __asm__("x4") = clone->fourth;
     __asm__ volatile("svc 0\n\t"
                      "cbnz x0, 1f\n\t"
                      "mov x0, %[call]\n\t"
@@ -93,7 +104,8 @@ static inline __attribute__((always_inline)) long clone3_on_stack(struct clone_a
                      "brk 0\n"
                      "1:"
                      : "+r"(first)
-                     : "r"(number), "r"(second), [call] "r"(call), [run] "r"(child_run)
+                     : "r"(number), "r"(second), "r"(third), "r"(fourth),
+                       "r"(fifth), [call] "r"(call), [run] "r"(child_run)
                      : "x30", "memory");
     return first;
 #endif
@@ -162,6 +174,10 @@ ON_BORROWED_MEMORY pid_t vclone_bounded(struct clone_args *args, void (*child)(v
 {
     _Alignas(16) char stack[CHILD_STACK_BYTES];
     struct child_call call = { child, argument };
+    const struct clone_call newer = { .number = SYS_clone3,
+                                      .first = (long)args,
+                                      .second = sizeof(*args) };
+    struct clone_call older = { .number = SYS_clone };
     uint32_t is_borrowed = 1;
     int failure;
     long r;
@@ -170,7 +186,14 @@ ON_BORROWED_MEMORY pid_t vclone_bounded(struct clone_args *args, void (*child)(v
     args->child_tid = (uintptr_t)&is_borrowed;
     args->stack = (uintptr_t)stack;
     args->stack_size = sizeof(stack);
-    r = clone3_on_stack(args, &call);
+    r = clone_on_stack(&newer, &call);
+    /* gVisor has clone only, which knows no cgroups, and does not clear the word at an exec. */
+    if (r == -ENOSYS && !(args->flags & CLONE_INTO_CGROUP)) {
+        older.first = (long)((args->flags & ~(uint64_t)CLONE_CHILD_CLEARTID) | CLONE_VFORK |
+                             args->exit_signal);
+        older.second = (long)(args->stack + args->stack_size);
+        return (pid_t)clone_on_stack(&older, &call);
+    }
     if (r < 0)
         return (pid_t)r;
     failure = child_wait(&is_borrowed, (pid_t)r);

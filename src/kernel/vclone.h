@@ -17,5 +17,6 @@ pid_t vclone(struct clone_args *args, void (*child)(void *), void *argument);
 /* Does the same with a stack of the child's own, and waits in a way that a stopped child cannot
  * prolong: one that others stop before its exec is continued, and killed when that goes on for a
  * second (-EINTR) or it needs more than 30 (-ETIMEDOUT). The kernel's own wait for a vfork ends for
- * the child alone, so any process that may signal the child could suspend the caller for ever. */
+ * the child alone, so any process that may signal the child could suspend the caller for ever. That
+ * bound is missing on kernels without clone3, where the caller waits as for a vfork. */
 pid_t vclone_bounded(struct clone_args *args, void (*child)(void *), void *argument);

@@ -31,7 +31,8 @@
 #define PIDFD_GET_USER_NAMESPACE _IO(0xFF, 9)
 #endif
 
-static const struct runtime_ops *const backends[] = { &runtime_native, &runtime_bwrap };
+static const struct runtime_ops *const backends[] = { &runtime_native, &runtime_bwrap,
+                                                      &runtime_gvisor };
 
 enum { PROC_PATH_BYTES = 48, SEND_TIMEOUT_S = 10 };
 
@@ -71,6 +72,16 @@ void runtime_close(struct runtime *runtime)
     zygotes_close(runtime->zygotes);
     (void)fd_close(runtime->init_fd);
     free(runtime);
+}
+
+const struct runtime_ops *runtime_at(size_t index)
+{
+    return index < ARRAY_SIZE(backends) ? backends[index] : NULL;
+}
+
+int runtime_init_fd(const struct runtime *runtime)
+{
+    return runtime->init_fd;
 }
 
 int runtime_find(const char *name, const struct runtime_ops **ret, struct err *err)

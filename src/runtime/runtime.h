@@ -17,8 +17,11 @@ struct zygote;
 enum { RUNTIME_ID_MAX = 32, RUNTIME_IDS_PER_SANDBOX = 65536 };
 
 struct runtime_ops {
-    const char *name;    /* in the configuration */
-    bool builds_root;    /* holt-init mounts /proc, /dev and /sys itself */
+    const char *name; /* in the configuration */
+    bool has_cells;   /* processes run in a container that holt-init starts: guest/cell/ */
+    bool
+        is_like_native; /* holt-init starts as in the native runtime, so a warm machine fits both */
+    bool builds_root;   /* holt-init mounts /proc, /dev and /sys itself */
     uint64_t namespaces; /* CLONE_NEW* flags of holt-init, or of the program that starts it */
     const char *const
         *args;      /* NULL-terminated; the program that the zygote runs, see wire/zygote.h */
@@ -31,7 +34,10 @@ struct runtime_ops {
     int (*probe)(struct err *err);
 };
 
-extern const struct runtime_ops runtime_native, runtime_bwrap;
+extern const struct runtime_ops runtime_native, runtime_bwrap, runtime_gvisor;
+
+/* Returns the runtime at an index, NULL after the last one. */
+const struct runtime_ops *runtime_at(size_t index);
 
 /* A running holt-init. Plain data; the owner calls runtime_guest_done. */
 struct runtime_guest {
@@ -76,6 +82,9 @@ int runtime_adopt(struct runtime *runtime, const struct runtime_ops *ops,
 /* Kills and removes the remains, if any, of a guest that is not adopted; limits_group may be "".
  * Returns 0, or -errno when something could not be removed. */
 int runtime_bury(struct runtime *runtime, const char *id, const char *limits_group);
+
+/* Returns the descriptor of holt-init's program, which stays open as long as the runtime. */
+int runtime_init_fd(const struct runtime *runtime);
 
 /* Opens the user namespace of a guest, for idmapped mounts. Returns a descriptor or -errno. */
 int runtime_guest_open_userns(const struct runtime_guest *guest, struct err *err);

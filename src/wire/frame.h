@@ -43,6 +43,9 @@ enum {
         2 * 1024 * 1024, /* largest payload that the guest accepts: a spawn may have a large argv */
     FRAME_WINDOW = 1024 * 1024, /* unacknowledged bytes of one stream */
     FRAME_FDS_MAX = 20,
+    CELL_FDS = 3,
+    SIGNAL_TREE = 1 << 8, /* added to the number of SIGNAL between two holt-inits: for a process
+                             and everything that it has started */
     FRAME_CONN_WINDOW = 128 * 1024, /* per direction of a connection */
     FRAME_CONNECTIONS_MAX = 512,
     WIRE_VERSION = 6,
@@ -96,6 +99,10 @@ enum frame_type {
     /* daemon to guest; at the end, because guests of earlier versions know the others by number */
     FRAME_AGENT, /* empty, with a unix socket: the guest binds it as SSH_AGENT_SOCKET and listens.
                     Sent only to guests of sandboxes with a key of SSH */
+    FRAME_CELL,  /* message_cell with CELL_FDS descriptors (a cgroup, runsc, holt-init): starts
+                    the gVisor container unless it runs; no answer. Only guests of the
+                    runtime gvisor get this and the next */
+    FRAME_CELL_SPAWN, /* like SPAWN, for a process in that container */
 
     FRAME_TYPES
 };

@@ -246,10 +246,25 @@ static bool put_optional(struct buf *out, const struct message_spawn *spawn)
     return put_text(out, user) && put_u8(out, spawn->waits_for_writers);
 }
 
-int message_put_spawn(struct buf *out, uint32_t process, uint16_t fds,
-                      const struct message_spawn *spawn)
+int message_put_cell(struct buf *out, const struct message_cell *cell)
 {
-    size_t start = frame_begin(out, FRAME_SPAWN, process, fds);
+    size_t start = frame_begin(out, FRAME_CELL, 0, CELL_FDS);
+
+    return frame_end(out, start, put_text(out, cell->platform));
+}
+
+bool message_get_cell(const struct frame *frame, struct message_cell *ret)
+{
+    struct reader reader = reader_of(frame);
+
+    ret->platform = get_text(&reader);
+    return reader_is_done(&reader);
+}
+
+static int put_any_spawn(struct buf *out, enum frame_type type, uint32_t process, uint16_t fds,
+                         const struct message_spawn *spawn)
+{
+    size_t start = frame_begin(out, type, process, fds);
 
     return frame_end(out, start,
                      put_words(out, spawn->args, spawn->arg_count) &&
@@ -258,6 +273,17 @@ int message_put_spawn(struct buf *out, uint32_t process, uint16_t fds,
                          put_u8(out, spawn->has_stdin) && put_u8(out, spawn->has_terminal) &&
                          put_u16(out, spawn->rows) && put_u16(out, spawn->columns) &&
                          put_u8(out, (uint8_t)spawn->shell) && put_optional(out, spawn));
+}
+
+int message_put_spawn(struct buf *out, uint32_t process, uint16_t fds,
+                      const struct message_spawn *spawn)
+{
+    return put_any_spawn(out, FRAME_SPAWN, process, fds, spawn);
+}
+
+int message_put_cell_spawn(struct buf *out, uint32_t process, const struct message_spawn *spawn)
+{
+    return put_any_spawn(out, FRAME_CELL_SPAWN, process, 1, spawn);
 }
 
 bool message_get_spawn(const struct frame *frame, struct message_spawn *ret)

@@ -121,7 +121,7 @@ static const struct {
     const char *kind, *words[6];
 } fixed[] = {
     { "FORMAT", { "table", "json" } },
-    { "RUNTIME", { "native", "bwrap" } },
+    { "RUNTIME", { "native", "bwrap", "gvisor" } },
     { "POLICY", { "no", "on-failure", "always" } },
     { "SIGNAL", { "TERM", "INT", "KILL", "HUP", "USR1", "USR2" } },
     { "bash|zsh|fish", { "bash", "zsh", "fish" } },

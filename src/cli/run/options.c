@@ -111,7 +111,7 @@ static int set_net_file(void *into, const char *value, struct err *err)
 const struct option_row run_sandbox_rows[RUN_SANDBOX_ROWS] = {
     { "template", 0, "TEMPLATE", "the template of the files",
       OPTION_TEXT(struct run_options, template) },
-    { "runtime", 0, "RUNTIME", "the runtime: native or bwrap",
+    { "runtime", 0, "RUNTIME", "the runtime: native, bwrap or gvisor",
       OPTION_NAME(struct run_options, runtime) },
     { "memory", 'm', "SIZE", "memory limit of the sandbox: 512M, 2G",
       OPTION_SIZE(struct run_options, memory_bytes, 1, "a size like 512M") },

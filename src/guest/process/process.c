@@ -15,8 +15,10 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/xalloc.h"
+#include "guest/cell/cell.h"
 #include "guest/guest.h"
 #include "guest/process/spawn.h"
+#include "guest/process/tree.h"
 #include "guest/process/user.h"
 #include "guest/shell/shell.h"
 #include "kernel/pty.h"
@@ -108,17 +110,24 @@ static int open_ends(const struct guest *guest, const struct message_spawn *mess
     return r == 0 ? open_pipe(ends, 2) : r;
 }
 
-/* The user of the process must be able to reopen them by way of /dev/stdout or /dev/tty. */
-static int chown_ends(const struct message_spawn *message, const struct stdio_ends *ends)
+/* gVisor refuses it for pipes. */
+static int chown_end(const struct guest *guest, int fd, uid_t uid)
 {
-    for (int i = 0; i < 3 && message->uid != 0; i++)
-        if ((i > 0 || message->has_stdin || message->has_terminal) &&
-            fchown(ends->child[i], message->uid, (gid_t)-1) < 0)
-            return -errno;
-    for (int i = 0; i < ends->shell.side_count && message->uid != 0; i++)
-        if (fchown(ends->shell.side[i], message->uid, (gid_t)-1) < 0)
-            return -errno;
-    return 0;
+    return fchown(fd, uid, (gid_t)-1) < 0 && !(guest->is_inner && errno == EPERM) ? -errno : 0;
+}
+
+/* The user of the process must be able to reopen them by way of /dev/stdout or /dev/tty. */
+static int chown_ends(const struct guest *guest, const struct message_spawn *message,
+                      const struct stdio_ends *ends)
+{
+    int r = 0;
+
+    for (int i = 0; r == 0 && i < 3 && message->uid != 0; i++)
+        if (i > 0 || message->has_stdin || message->has_terminal)
+            r = chown_end(guest, ends->child[i], message->uid);
+    for (int i = 0; r == 0 && i < ends->shell.side_count && message->uid != 0; i++)
+        r = chown_end(guest, ends->shell.side[i], message->uid);
+    return r;
 }
 
 /* Takes over our ends and adds the process to the table. */
@@ -192,7 +201,7 @@ void process_spawn(struct guest *guest, const struct frame *frame, const int *fd
         r = open_ends(guest, &message, &ends);
     }
     if (r == 0)
-        r = chown_ends(&message, &ends);
+        r = chown_ends(guest, &message, &ends);
     if (r == 0) {
         memcpy(spawn.fds, ends.child, sizeof(spawn.fds));
         spawn.terminal_fd = message.has_terminal ? ends.child[1] : -1;
@@ -415,7 +424,12 @@ static void mark_ends(struct guest *guest, struct process *process)
 
 static void handle_signal(struct guest *guest, struct process *process, int signal)
 {
-    if (!process->is_exited)
+    bool is_tree = signal & SIGNAL_TREE;
+
+    signal &= ~SIGNAL_TREE;
+    if (is_tree && (!process->is_exited || process->waits_for_writers))
+        tree_signal(process->pid, signal);
+    else if (!process->is_exited)
         (void)kill(process->pid, signal);
     if (process->is_terminated || (signal != SIGKILL && signal != SIGTERM))
         return;
@@ -466,8 +480,10 @@ void process_reap(struct guest *guest)
 
         while (process && (process->pid != pid || process->is_exited))
             process = process->next;
-        if (!process)
+        if (!process) {
+            (void)cell_reap(guest, pid, status);
             continue;
+        }
         process->is_exited = true;
         process->ended_ms = clock_ms();
         process->status = (uint32_t)status;

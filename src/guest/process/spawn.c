@@ -37,7 +37,7 @@ static int close_others(const struct spawn *spawn)
 
     if (count > 0 && syscall(SYS_close_range, 3, first - 1, 0) < 0)
         return -errno;
-    return syscall(SYS_close_range, count > 0 ? first + count : 3, ~0U, 0) < 0 ? -errno : 0;
+    return syscall(SYS_close_range, count > 0 ? first + count : 3, INT_MAX, 0) < 0 ? -errno : 0;
 }
 
 /* Duplicated to high numbers first, because sources and targets may overlap. */

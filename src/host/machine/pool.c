@@ -193,7 +193,7 @@ struct machine *pool_take(struct pool *pool, const struct runtime_ops *ops, cons
 {
     struct machine *machine;
 
-    if (!pool || ops != pool->ops)
+    if (!pool || (ops != pool->ops && !(ops->is_like_native && pool->ops->is_like_native)))
         return NULL;
     for (;;) {
         lock_take(&pool->worker.lock);
@@ -201,6 +201,8 @@ struct machine *pool_take(struct pool *pool, const struct runtime_ops *ops, cons
         cond_broadcast(&pool->worker.changed);
         lock_release(&pool->worker.lock);
         if (!machine || (machine_is_warm(machine) && machine_is_running(machine))) {
+            if (machine)
+                machine->guest.ops = ops;
             metrics_add(machine ? &pool->host->metrics->pool_hits
                                 : &pool->host->metrics->pool_misses);
             return machine;

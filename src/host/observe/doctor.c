@@ -335,6 +335,15 @@ static void check_bwrap(const struct config *config, struct finding *ret)
                     err.msg);
 }
 
+static void check_gvisor(const struct config *config, struct finding *ret)
+{
+    struct err err = { 0 };
+
+    if (try_sandbox(config, "gvisor", ret, &err) < 0)
+        finding_set(ret, VERDICT_WARN, "install runsc if you want to use --runtime gvisor",
+                    err.msg);
+}
+
 static void check_network(const struct config *config, struct finding *ret)
 {
     cleanup_free char *path = NULL;
@@ -369,6 +378,7 @@ static const struct {
     { "registry", check_registry, NULL },
     { "sandbox", check_sandbox, NULL },
     { "runtime bwrap", check_bwrap, NULL },
+    { "runtime gvisor", check_gvisor, NULL },
     { "network", check_network, NULL },
 };
 

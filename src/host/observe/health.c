@@ -393,13 +393,13 @@ int host_check_netlink(struct err *err)
 
 bool host_runtime_at(struct host *host, size_t index, struct host_runtime *ret)
 {
-    static const struct runtime_ops *const all[] = { &runtime_native, &runtime_bwrap };
+    const struct runtime_ops *ops = runtime_at(index);
 
     (void)host;
-    if (index >= ARRAY_SIZE(all))
+    if (!ops)
         return false;
-    *ret = (struct host_runtime){ .name = all[index]->name };
-    ret->result = all[index]->probe(&ret->problem);
+    *ret = (struct host_runtime){ .name = ops->name };
+    ret->result = ops->probe(&ret->problem);
     return true;
 }
 

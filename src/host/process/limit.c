@@ -39,7 +39,14 @@ int process_limit(struct process *process, uint64_t memory_bytes, uint32_t cpu_m
     struct cgroup_meter meter = CGROUP_METER_INIT;
     int r;
 
-    if ((memory_bytes == 0 && cpu_millis == 0) || !process_mark_limited(process))
+    if (memory_bytes == 0 && cpu_millis == 0)
+        return 0;
+    if (process->machine->guest.ops->has_cells) {
+        (void)err_set(err, ERR_UNSUPPORTED,
+                      "a process of runtime 'gvisor' cannot have limits of its own");
+        return err_remedy(err, "limit the sandbox");
+    }
+    if (!process_mark_limited(process))
         return 0;
     r = cgroup_limit_child(machine->host->cgroups, &child, &limits, &meter, err);
     lock_take(&machine->lock);

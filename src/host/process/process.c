@@ -15,6 +15,7 @@
 #include "host/net/net.h"
 #include "host/observe/event_internal.h"
 #include "host/observe/metrics_internal.h"
+#include "host/process/cell.h"
 #include "host/process/process_internal.h"
 #include "host/process/record_internal.h"
 #include "host/process/spawn.h"
@@ -117,23 +118,34 @@ static char **environment_join(char *const *one, char *const *other)
 int process_send_spawn(struct process *process, const struct process_spec *spec, struct err *err)
 {
     struct machine *machine = process->machine;
-    struct message_rlimit files;
+    struct spawn_place place = { .is_cell = false };
     cleanup_with(buf_done) struct buf out = BUF_INIT(FRAME_FROM_DAEMON_MAX);
     cleanup_with(image_defaults_done) struct image_defaults defaults = { .env = NULL };
     cleanup_free char **models = net_environment(machine->host->net, machine);
     cleanup_free char **env = environment_join(machine->env, models);
+    cleanup_with(cell_fds_close) struct cell_fds cell = CELL_FDS_INIT;
     cleanup_close int cgroup_fd = -EBADF;
+    int fds[CELL_FDS + 1];
+    size_t fd_count = 0;
     int r = cgroup_open_child(machine->host->cgroups, machine->id, process->id,
                               machine->guest.first_uid, &cgroup_fd, err);
 
     fault_point("exec.grouped");
-    host_files_limit(machine->host, machine->limit_files, &files);
+    host_files_limit(machine->host, machine->limit_files, &place.files);
+    place.env = env;
     image_defaults_take(machine->host, machine->template, spec, &defaults);
+    place.is_cell = machine->guest.ops->has_cells;
+    if (r == 0 && place.is_cell) {
+        r = cell_put(machine, &out, &cell, err);
+        memcpy(fds, cell.all, sizeof(cell.all));
+        fd_count = CELL_FDS;
+    }
+    fds[fd_count++] = cgroup_fd;
     if (r == 0)
-        r = process_put_spawn(&out, process->number, &defaults.spec, env, &files, err);
+        r = process_put_spawn(&out, process->number, &defaults.spec, &place, err);
     if (r < 0)
         return r;
-    r = channel_send(&machine->channel, &out, &cgroup_fd, 1);
+    r = channel_send(&machine->channel, &out, fds, fd_count);
     fault_point("exec.sent");
     return r < 0 ? err_sys(err, r, "send the process to the guest of sandbox '%s'", machine->id)
                  : 0;

@@ -64,10 +64,10 @@ static int env_fill(struct message_spawn *spawn, const struct process_spec *spec
 }
 
 int process_put_spawn(struct buf *out, uint32_t process, const struct process_spec *spec,
-                      char *const *machine_env, const struct message_rlimit *files, struct err *err)
+                      const struct spawn_place *place, struct err *err)
 {
     cleanup_free struct message_spawn *spawn = xcalloc(1, sizeof(*spawn));
-    int r = env_fill(spawn, spec, machine_env);
+    int r = env_fill(spawn, spec, place->env);
 
     spawn->cwd = spec->cwd ? spec->cwd : DEFAULT_CWD;
     spawn->user = spec->user;
@@ -77,12 +77,13 @@ int process_put_spawn(struct buf *out, uint32_t process, const struct process_sp
     spawn->columns = spec->columns;
     spawn->shell = spec->shell;
     spawn->waits_for_writers = spec->waits_for_writers;
-    spawn->rlimits[spawn->rlimit_count++] = *files;
+    spawn->rlimits[spawn->rlimit_count++] = place->files;
     spawn->args = (const char *const *)spec->args;
     while (spawn->args[spawn->arg_count])
         spawn->arg_count++;
     if (r == 0)
-        r = message_put_spawn(out, process, 1, spawn);
+        r = place->is_cell ? message_put_cell_spawn(out, process, spawn)
+                           : message_put_spawn(out, process, 1, spawn);
     if (r < 0)
         return err_set(err, ERR_EXHAUSTED, "the arguments and environment are too large");
     return 0;

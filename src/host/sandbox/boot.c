@@ -8,6 +8,7 @@
 #include "host/core/host_internal.h"
 #include "host/machine/machine_internal.h"
 #include "host/machine/pool.h"
+#include "host/process/cell.h"
 #include "host/process/service.h"
 #include "host/process/table.h"
 #include "host/sandbox/network.h"
@@ -78,6 +79,7 @@ static int machine_prepare(struct sandbox *sandbox, struct machine *machine, str
     machine->env = secret_env_make(sandbox->info.secrets);
     machine_set_template(machine, sandbox->info.template);
     machine_activate(machine);
+    cell_prepare(machine);
     return machine_listen(machine, err);
 }
 

@@ -58,6 +58,21 @@ static inline int put_failed_sample(struct buf *out)
         &(struct message_failed){ .step = FAILED_EXEC, .errnum = 2, .text = "No such file" });
 }
 
+static inline int put_cell_sample(struct buf *out)
+{
+    return message_put_cell(out, &(struct message_cell){ .platform = "ptrace" });
+}
+
+static inline int put_cell_spawn_sample(struct buf *out)
+{
+    static struct message_spawn spawn;
+
+    spawn = (struct message_spawn){ .args = (const char *const[]){ "true", NULL },
+                                    .arg_count = 1,
+                                    .cwd = "/" };
+    return message_put_cell_spawn(out, 3, &spawn);
+}
+
 static inline int put_exited_sample(struct buf *out)
 {
     return message_put_exited(out, 3,
@@ -151,6 +166,8 @@ static int (*const samples[FRAME_TYPES])(struct buf *out) = {
     [FRAME_FILES] = put_FILES_sample,
     [FRAME_HELLO] = put_HELLO_sample,
     [FRAME_SPAWN] = put_spawn_sample,
+    [FRAME_CELL] = put_cell_sample,
+    [FRAME_CELL_SPAWN] = put_cell_spawn_sample,
     [FRAME_INPUT] = put_input_sample,
     [FRAME_INPUT_EOF] = put_INPUT_EOF_sample,
     [FRAME_ACK] = put_ACK_sample,
@@ -183,6 +200,7 @@ static inline bool is_message(const struct frame *frame)
     bool is_valid;
     struct message_boot boot;
     struct message_root root;
+    struct message_cell cell;
     struct message_failed failed;
     struct message_exited exited;
     struct message_state state;
@@ -198,7 +216,10 @@ static inline bool is_message(const struct frame *frame)
         return message_get_boot(frame, &boot);
     case FRAME_ROOT:
         return message_get_root(frame, &root);
+    case FRAME_CELL:
+        return message_get_cell(frame, &cell);
     case FRAME_SPAWN:
+    case FRAME_CELL_SPAWN:
         is_valid = message_get_spawn(frame, &spawn);
         message_spawn_done(&spawn);
         return is_valid;
