@@ -182,6 +182,8 @@ static int layer_change(const void *data, struct net_layer *layer, struct err *e
             memcpy(replaced.models, layer->models, sizeof(replaced.models));
         if (!*request->policy->proxy && replaced.mode != NET_NONE)
             net_layer_set_proxy(&replaced, layer->proxy);
+        net_layer_set_headers(&replaced, layer->headers);
+        net_layer_set_ca_bundle(&replaced, layer->ca_bundle);
         net_layer_done(layer);
         *layer = replaced;
     }

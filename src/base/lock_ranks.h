@@ -6,6 +6,7 @@
 /* row(rank, file, what it protects) */
 /* clang-format off */
 #define LOCK_TABLE(row)                                                                            \
+    row(LOCK_SECRET_SOURCE, "host/secret/secret.c", "the values that a front end keeps")            \
     row(LOCK_MCP_SANDBOX, "mcp/session.c", "the creation of one MCP session's sandbox")            \
     row(LOCK_MCP_SESSIONS, "mcp/session.c", "the MCP sessions")                                    \
     row(LOCK_E2B_METADATA, "e2b/core/metadata.c", "a change of a sandbox's metadata")              \

@@ -539,10 +539,10 @@ void connection_review(struct connection *connection)
     if (guest_decide(connection->guest, &connection->destination, connection->port, &asked,
                      &verdict)) {
         if (connection->protocol != NET_TLS ||
-            !net_policy_reads_https(&connection->guest->policy, connection->name, connection->port))
+            !session_is_needed(connection->guest, connection->name, connection->port))
             return;
         (void)snprintf(verdict.text, sizeof(verdict.text),
-                       "a rule for requests inside TLS needs a new connection");
+                       "what Holt does inside TLS to this host needs a new connection");
     }
     connection->is_allowed = false;
     (void)snprintf(connection->rule, sizeof(connection->rule), "%s", verdict.text);

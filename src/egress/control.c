@@ -321,10 +321,8 @@ static int policy_read(const json_t *message, struct net_policy *ret)
 static void https_read(struct guest *guest, const json_t *message)
 {
     const char *bundle = json_string_value(json_object_get(message, "caBundle"));
-    struct broker_transforms transforms;
 
-    broker_transforms_read(json_object_get(message, "transforms"), &transforms);
-    egress_guest_set_https(guest, &transforms, bundle);
+    egress_guest_set_bundle(guest, bundle);
     egress_guest_set_secrets(guest, broker_secrets_read(json_object_get(message, "secrets")));
 }
 
@@ -393,8 +391,7 @@ static int guest_handle(struct egress *egress, const char *what, const json_t *m
         }
     } else if (strcmp(what, "secrets") == 0) {
         if (guest)
-            egress_guest_set_secrets(guest,
-                                     broker_secrets_read(json_object_get(message, "secrets")));
+            https_read(guest, message);
     } else {
         return -EPROTO;
     }

@@ -13,11 +13,11 @@
  *   "key":PEM}, by which certificates are made for hosts whose TLS is ended here
  * - {"do":"add","machine":7,"id":"sb-...","owner":"alice","policy":{...},"bytesOut":0} with two
  *   descriptors: the TCP listener and the UDP socket of the resolver; bytesOut is what the sandbox
- *   has sent by an earlier holt-net. Optional here and in "set": "secrets", "transforms" and
- *   "caBundle", see below
+ *   has sent by an earlier holt-net. Optional here and in "set": "secrets" and "caBundle", see
+ *   below
  * - {"do":"set","machine":7,"policy":{...}}: answered by "done" once forbidden connections are cut
- * - {"do":"secrets","machine":7,"secrets":[...]}: replaces the secrets alone; requests under way go
- *   on with what they began with; answered by "done"
+ * - {"do":"secrets","machine":7,"secrets":[...],"caBundle":"..."}: replaces these alone; requests
+ *   under way go on with the secrets that they began with; answered by "done"
  * - {"do":"remove","machine":7}: ends all of its connections; answered by "done"
  *   "set", "secrets" and "remove" of a sandbox that is not known change nothing and are answered as
  *   well
@@ -52,14 +52,16 @@
  * mayUseOwnPath says that the sandbox's proxy and CA bundle were set by the owner of the secret.
  * A placeholder has 16 to 256 bytes of letters, digits, '-' and '_'; a value at most 8192, without
  * control bytes; one of less than 6 bytes cannot be searched for in replies.
- * "transforms" is a list of at most 64 of {"host":"api.example.com","headers":{"X-Team":"a"}}.
+ * The place "set" is a header that is set on all requests to the hosts, and has no placeholder; of
+ * several that name a host, those with the longest pattern count, and before them those with the
+ * name itself. Without a value, requests to these hosts are refused.
  * "caBundle" is PEM: certificates that servers of this sandbox may have besides those of the host.
  */
 #pragma once
 
 enum {
     CONTROL_FD = 3,
-    CONTROL_MESSAGE_MAX = 256 * 1024,
+    CONTROL_MESSAGE_MAX = 320 * 1024,
     CONTROL_FDS = 2,
     CONTROL_ADDRESSES_MAX = 96, /* in one grant: all of a DNS reply */
 };

@@ -160,7 +160,6 @@ struct guest {
     bool denies_bytes;         /* a rule denies names or requests, which only bytes tell */
     struct upstream *upstream; /* the proxy of the sandbox; NULL: none */
     struct broker_secrets *secrets;
-    struct broker_transforms transforms;
     char *ca_bundle;     /* PEM; NULL: none */
     struct trust *trust; /* with the bundle; NULL: not needed yet */
     unsigned sessions;   /* connections whose TLS ends here */
@@ -324,9 +323,9 @@ struct guest *egress_guest_find(struct egress *egress, uint64_t number);
 /* Takes over what replaces placeholders; requests under way go on with what they began with. */
 void egress_guest_set_secrets(struct guest *guest, struct broker_secrets *secrets);
 
-/* Takes over the headers to set and the certificate authorities (NULL: none). */
-void egress_guest_set_https(struct guest *guest, struct broker_transforms *transforms,
-                            const char *ca_bundle);
+/* Takes over the certificate authorities of servers (NULL: none), and cuts the connections whose
+ * servers were verified by others. */
+void egress_guest_set_bundle(struct guest *guest, const char *ca_bundle);
 
 /* Takes a policy over, and cuts what it forbids. Call it last. */
 void egress_guest_set(struct guest *guest, struct net_policy *policy);

@@ -177,8 +177,7 @@ static bool policy_denies_bytes(const struct net_policy *policy)
 
 static void guest_review_bytes(struct guest *guest)
 {
-    guest->inspects =
-        policy_inspects(&guest->policy) || guest->secrets->count > 0 || guest->transforms.count > 0;
+    guest->inspects = policy_inspects(&guest->policy) || guest->secrets->count > 0;
 }
 
 void egress_guest_set_secrets(struct guest *guest, struct broker_secrets *secrets)
@@ -188,15 +187,18 @@ void egress_guest_set_secrets(struct guest *guest, struct broker_secrets *secret
     guest_review_bytes(guest);
 }
 
-void egress_guest_set_https(struct guest *guest, struct broker_transforms *transforms,
-                            const char *ca_bundle)
+void egress_guest_set_bundle(struct guest *guest, const char *ca_bundle)
 {
-    broker_transforms_done(&guest->transforms);
-    guest->transforms = *transforms;
-    *transforms = (struct broker_transforms){ .count = 0 };
+    if (strcmp(guest->ca_bundle ? guest->ca_bundle : "", ca_bundle ? ca_bundle : "") == 0)
+        return;
     free(guest->ca_bundle);
     guest->ca_bundle = ca_bundle ? xstrdup(ca_bundle) : NULL;
     trust_free(TAKE_PTR(guest->trust));
+    for (struct connection *each = guest->connections, *next; each; each = next) {
+        next = each->next;
+        if (each->session)
+            connection_end(each, true, "cut by a change of the certificates");
+    }
 }
 
 void egress_guest_set(struct guest *guest, struct net_policy *policy)
@@ -232,7 +234,6 @@ void egress_guest_remove(struct guest *guest)
     grants_free(guest);
     (void)upstream_set(egress, &guest->upstream, NULL);
     net_policy_done(&guest->policy);
-    broker_transforms_done(&guest->transforms);
     while (*slot != guest)
         slot = &(*slot)->next;
     *slot = guest->next;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +125,8 @@ void net_layer_copy(const struct net_layer *layer, struct net_layer *ret)
     rules_copy(&layer->deny, &ret->deny);
     ret->proxy = NULL;
     net_layer_set_proxy(ret, layer->proxy);
+    ret->headers = json_incref(layer->headers);
+    ret->ca_bundle = layer->ca_bundle ? xstrdup(layer->ca_bundle) : NULL;
 }
 
 void net_layer_set_proxy(struct net_layer *layer, const struct net_proxy *proxy)
@@ -138,11 +141,25 @@ void net_layer_set_proxy(struct net_layer *layer, const struct net_proxy *proxy)
     layer->proxy = copy;
 }
 
+void net_layer_set_headers(struct net_layer *layer, json_t *headers)
+{
+    json_decref(layer->headers);
+    layer->headers = json_incref(headers);
+}
+
+void net_layer_set_ca_bundle(struct net_layer *layer, const char *pem)
+{
+    free(layer->ca_bundle);
+    layer->ca_bundle = pem ? xstrdup(pem) : NULL;
+}
+
 void net_layer_done(struct net_layer *layer)
 {
     free(layer->allow.items);
     free(layer->deny.items);
     free(layer->proxy);
+    json_decref(layer->headers);
+    free(layer->ca_bundle);
     *layer = (struct net_layer){ 0 };
 }
 
@@ -172,6 +189,10 @@ json_t *net_layer_to_json(const struct net_layer *layer)
         (void)json_object_set_new(json, "inspect", json_true());
     if (layer->models[0])
         (void)json_object_set_new(json, "models", json_string(layer->models));
+    if (layer->headers)
+        (void)json_object_set(json, "headers", layer->headers);
+    if (layer->ca_bundle)
+        (void)json_object_set_new(json, "caBundle", json_string(layer->ca_bundle));
     return json;
 }
 
@@ -216,6 +237,23 @@ static int models_from_json(const json_t *json, struct net_layer *layer, struct 
     return 0;
 }
 
+static int https_from_json(const json_t *json, struct net_layer *layer, struct err *err)
+{
+    const json_t *headers = NULL;
+    const char *bundle = NULL;
+    int r = json_get_array(json, "headers", &headers, err);
+
+    if (r == 0)
+        r = json_get_text(json, "caBundle", &bundle, err);
+    if (r < 0)
+        return r;
+    if (bundle && strlen(bundle) > NET_CA_BUNDLE_MAX)
+        return err_set(err, ERR_INVALID, "caBundle is longer than %d bytes", NET_CA_BUNDLE_MAX);
+    net_layer_set_headers(layer, (json_t *)(uintptr_t)headers);
+    net_layer_set_ca_bundle(layer, bundle);
+    return 0;
+}
+
 static int proxy_from_json(const json_t *json, struct net_layer *layer, struct err *err)
 {
     const char *text = NULL;
@@ -232,8 +270,9 @@ static int proxy_from_json(const json_t *json, struct net_layer *layer, struct e
 
 int net_layer_from_json(const json_t *json, struct net_layer *ret, struct err *err)
 {
-    static const char *const fields[] = { "from",  "mode",    "allow",  "deny", "allowWins",
-                                          "proxy", "inspect", "models", NULL };
+    static const char *const fields[] = { "from",      "mode",     "allow",   "deny",
+                                          "allowWins", "proxy",    "inspect", "models",
+                                          "headers",   "caBundle", NULL };
     cleanup_with(net_layer_done) struct net_layer layer = { .source = NET_FROM_SANDBOX };
     const char *from = NULL, *mode = NULL;
     int r;
@@ -263,6 +302,8 @@ int net_layer_from_json(const json_t *json, struct net_layer *ret, struct err *e
         r = proxy_from_json(json, &layer, err);
     if (r == 0)
         r = models_from_json(json, &layer, err);
+    if (r == 0)
+        r = https_from_json(json, &layer, err);
     if (r < 0)
         return r;
     *ret = layer;

@@ -28,6 +28,7 @@ enum {
     NET_LAYER_BYTES_MAX = 24 << 10, /* of the texts of one layer's rules */
     NET_VERDICT_SIZE = NET_RULE_MAX + 100,
     NET_MODELS_SIZE = 1024,
+    NET_CA_BUNDLE_MAX = 16 << 10,
     NET_MODEL_NAME_MAX = 128,
 };
 
@@ -47,6 +48,8 @@ struct net_layer {
     struct net_rules deny;
     size_t bytes;
     struct net_proxy *proxy;      /* connections that are allowed go through it; NULL: none */
+    json_t *headers;              /* set on requests, see host/secret/header.h; NULL: none */
+    char *ca_bundle;              /* PEM: servers may have certificates of these; NULL: none */
     char models[NET_MODELS_SIZE]; /* that it may use, separated by blanks; "all"; "": none */
 };
 
@@ -99,12 +102,19 @@ bool net_layer_remove(struct net_layer *layer, const char *rule);
 /* Sets the proxy, which is copied; NULL removes it. */
 void net_layer_set_proxy(struct net_layer *layer, const struct net_proxy *proxy);
 
+/* Sets the headers, to which the layer keeps a reference: they must not change; NULL removes them.
+ */
+void net_layer_set_headers(struct net_layer *layer, json_t *headers);
+
+/* Sets the certificates of servers; NULL removes them. */
+void net_layer_set_ca_bundle(struct net_layer *layer, const char *pem);
+
 void net_layer_copy(const struct net_layer *layer, struct net_layer *ret);
 void net_layer_done(struct net_layer *layer);
 
-/* Writes a layer as {"from","mode","allow":[],"deny":[],"allowWins","proxy","inspect","models"},
- * and reads it back. The proxy is there with its login, so the result is for the registry and
- * holt-net only. Reading fails with ERR_INVALID for anything it does not know. */
+/* Writes a layer as {"from","mode","allow":[],"deny":[],"allowWins","proxy","inspect","models",
+ * "headers","caBundle"}, and reads it back. The proxy is there with its login, so the result is for
+ * the registry and holt-net only. Reading fails with ERR_INVALID for anything it does not know. */
 json_t *net_layer_to_json(const struct net_layer *layer);
 int net_layer_from_json(const json_t *json, struct net_layer *ret, struct err *err);
 

@@ -13,7 +13,10 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/text/parse.h"
+#include "e2b/control/network_rules.h"
+#include "e2b/core/e2b.h"
 #include "host/sandbox/network.h"
+#include "host/secret/header.h"
 #include "net/policy.h"
 #include "net/proxy.h"
 
@@ -31,6 +34,7 @@ static const struct spelling {
     { "maskRequestHost", "mask_request_host" },
     { "httpsPorts", "https_ports" },
     { "egressProxy", "egress_proxy" },
+    { "caBundle", "ca_bundle" },
 };
 
 /* Returns a field under either spelling; NULL: absent or null. */
@@ -136,6 +140,18 @@ static int list_read(const json_t *network, const char *name, const json_t **ret
     return err_set(err, ERR_INVALID, "network.%s must be a list", name);
 }
 
+/* Certificates that servers may have, as PEM. */
+static int bundle_check(const json_t *network, struct err *err)
+{
+    const json_t *value = network_field(network, "caBundle");
+
+    if (!value)
+        return 0;
+    if (!json_is_string(value))
+        return err_set(err, ERR_INVALID, "network.caBundle must be a text");
+    return secret_ca_bundle_check(json_string_value(value), err);
+}
+
 int e2b_network_check(const json_t *network, struct err *err)
 {
     const json_t *allow = NULL, *deny = NULL, *ignored = NULL;
@@ -162,6 +178,8 @@ int e2b_network_check(const json_t *network, struct err *err)
         r = list_check(deny, "denyOut", false, err);
     if (r == 0)
         r = list_check(allow, "allowOut", has_everything(deny), err);
+    if (r == 0)
+        r = bundle_check(network, err);
     return r == 0 ? proxy_read(network_field(network, "egressProxy"), &proxy, &has_proxy, err) : r;
 }
 
@@ -199,9 +217,22 @@ static int list_add(struct net_layer *layer, const json_t *list, bool is_deny, s
     return r;
 }
 
-int e2b_network_layer(struct host *host, const char *owner, const json_t *network,
+/* What is done to requests inside TLS. */
+static int https_fill(const struct e2b_request *request, const char *owner, const json_t *network,
+                      struct net_layer *layer, struct err *err)
+{
+    const char *bundle = json_string_value(network_field(network, "caBundle"));
+    int r = e2b_rules_fill(request, owner, json_field(network, "rules"), layer, err);
+
+    if (r == 0)
+        net_layer_set_ca_bundle(layer, bundle);
+    return r;
+}
+
+int e2b_network_layer(const struct e2b_request *request, const char *owner, const json_t *network,
                       bool wants_internet, struct net_layer *ret, struct err *err)
 {
+    struct host *host = request->host;
     cleanup_with(net_layer_done) struct net_layer layer = { .source = NET_FROM_SANDBOX,
                                                             .allow_wins = true };
     const json_t *allow = network_field(network, "allowOut");
@@ -215,6 +246,8 @@ int e2b_network_layer(struct host *host, const char *owner, const json_t *networ
     /* All that is denied is what mode allow leaves out; it also leaves out the names. */
     if (r == 0 && !is_closed)
         r = list_add(&layer, deny, true, err);
+    if (r == 0)
+        r = https_fill(request, owner, network, &layer, err);
     if (r < 0)
         return r;
     layer.mode = is_closed ? NET_ALLOW : NET_OPEN;
@@ -263,6 +296,9 @@ json_t *e2b_network_copy(const json_t *network)
         (void)json_object_set(copy, spellings[i].name, value);
         (void)json_object_del(copy, spellings[i].other);
     }
+    (void)json_object_del(copy, "caBundle");
+    if (json_field(copy, "rules"))
+        (void)json_object_set_new(copy, "rules", e2b_rules_shown(json_field(copy, "rules")));
     proxy = json_field(copy, "egressProxy");
     if (proxy)
         (void)json_object_set_new(copy, "egressProxy", proxy_shown(proxy));

@@ -59,7 +59,7 @@ static int create(const struct e2b_request *request, const struct e2b_create *wi
     if (json_write(wish->metadata, &text) < 0)
         return err_set(err, ERR_INVALID, "metadata and envVars are longer than %d bytes",
                        SANDBOX_METADATA_MAX);
-    r = e2b_network_layer(request->host, spec.caller->owner,
+    r = e2b_network_layer(request, spec.caller->owner,
                           json_field(request->body, "network"), /* the metadata has no secrets */
                           e2b_metadata_bool(wish->metadata, "internet"), &network, err);
     if (r < 0)
@@ -360,8 +360,8 @@ static enum MHD_Result set_network(struct e2b_request *request)
         return e2b_reply_err(request, &err);
     if (!e2b_is_active(request->sandbox))
         return not_running(request);
-    if (e2b_network_layer(request->host, sandbox_owner(request->sandbox), request->body,
-                          wants_internet, &layer, &err) < 0 ||
+    if (e2b_network_layer(request, sandbox_owner(request->sandbox), request->body, wants_internet,
+                          &layer, &err) < 0 ||
         sandbox_network_set(request->sandbox, &layer, &err) < 0 ||
         metadata_take(request, network_in, request->body, &err) < 0)
         return e2b_reply_err(request, &err);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The control API: secrets. Values are stored sealed and never returned. Nothing uses them yet:
- * network.rules, which name them, have no effect. */
-#include "host/secret/secret.h"
+/* The control API: secrets. Values are stored sealed and never returned. network.rules name them.
+ */
+#include "e2b/control/secret.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -21,6 +21,8 @@
 #include "e2b/core/page.h"
 #include "host/core/host.h"
 #include "host/core/reactor.h"
+#include "host/secret/grant.h"
+#include "host/secret/secret.h"
 #include "http/exchange.h"
 
 #define ID_PREFIX "sec_"
@@ -66,6 +68,25 @@ static int find(const struct e2b_request *request, json_t **ret, struct err *err
     return *ret ? 0 : refuse_missing(request, err);
 }
 
+static char *seal_context(const json_t *stored)
+{
+    return xasprintf("holt e2b secret 1 %s", json_string_value(json_object_get(stored, "id")));
+}
+
+int e2b_secret_value(void *context, const char *owner, const char *id, struct secret_value *ret,
+                     struct err *err)
+{
+    struct e2b *e2b = context;
+    cleanup_json json_t *stored = e2b_objects_find(e2b->objects, OBJECTS_SECRETS, "id", id);
+    const char *sealed = json_string_value(json_object_get(stored, "sealed"));
+    cleanup_free char *belongs_to = NULL;
+
+    if (!sealed || strcmp(e2b_object_owner(stored), owner) != 0)
+        return err_set(err, ERR_NOT_FOUND, "secret '%.100s' not found", id);
+    belongs_to = seal_context(stored);
+    return secrets_open_text(host_secrets(e2b->host), belongs_to, sealed, ret, err);
+}
+
 /* Replaces the value, which is on disk only as it is sealed. */
 static int value_set(const struct e2b_request *request, json_t *stored, const char *value,
                      struct err *err)
@@ -73,7 +94,7 @@ static int value_set(const struct e2b_request *request, json_t *stored, const ch
     cleanup_free char *context = NULL, *sealed = NULL;
     int r;
 
-    context = xasprintf("holt e2b secret 1 %s", json_string_value(json_object_get(stored, "id")));
+    context = seal_context(stored);
     r = secrets_seal_text(host_secrets(request->e2b->host), context, value, &sealed, err);
     if (r < 0)
         return r;
@@ -178,6 +199,13 @@ static int update_in(json_t *list, void *context, struct err *err)
     return r;
 }
 
+/* Running sandboxes have the new value when the client has its answer. */
+static enum MHD_Result update_answer(struct e2b_request *request, const json_t *stored)
+{
+    secret_grants_apply(request->e2b->host);
+    return e2b_reply_json(request, MHD_HTTP_OK, secret_json(stored));
+}
+
 static enum MHD_Result update(struct e2b_request *request)
 {
     struct update update = { .request = request };
@@ -187,18 +215,21 @@ static enum MHD_Result update(struct e2b_request *request)
     if (e2b_objects_change(objects_of(request), OBJECTS_SECRETS, update_in, &update, &err) < 0)
         result = e2b_reply_err(request, &err);
     else
-        result = e2b_reply_json(request, MHD_HTTP_OK, secret_json(update.stored));
+        result = update_answer(request, update.stored);
     json_decref(update.stored);
     return result;
 }
 
-static enum MHD_Result delete (struct e2b_request *request) {
-    cleanup_json json_t *stored = NULL; struct err err = { 0 };
+static enum MHD_Result remove_it(struct e2b_request *request)
+{
+    cleanup_json json_t *stored = NULL;
+    struct err err = { 0 };
 
     if (find(request, &stored, &err) < 0 ||
         e2b_objects_remove(objects_of(request), OBJECTS_SECRETS,
-                           json_string_value(json_object_get(stored, "id")),
-                           &err) < 0) return e2b_reply_err(request, &err);
+                           json_string_value(json_object_get(stored, "id")), &err) < 0)
+        return e2b_reply_err(request, &err);
+    secret_grants_apply(request->e2b->host);
     return e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
 }
 
@@ -221,9 +252,9 @@ static enum MHD_Result list(struct e2b_request *request)
 }
 
 static const struct e2b_route routes[] = {
-    { "POST", "/secrets", .answer = create },      { "GET", "/secrets", .answer = list },
-    { "GET", "/secrets/{}", .answer = get },       { "POST", "/secrets/{}", .answer = update },
-    { "DELETE", "/secrets/{}", .answer = delete },
+    { "POST", "/secrets", .answer = create },         { "GET", "/secrets", .answer = list },
+    { "GET", "/secrets/{}", .answer = get },          { "POST", "/secrets/{}", .answer = update },
+    { "DELETE", "/secrets/{}", .answer = remove_it },
 };
 
 const struct e2b_routes e2b_secret_routes = { routes, ARRAY_SIZE(routes) };

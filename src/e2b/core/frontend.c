@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "e2b/control/history.h"
+#include "e2b/control/secret.h"
 #include "e2b/control/snapshot.h"
 #include "e2b/core/e2b.h"
 #include "e2b/core/gate.h"
@@ -25,7 +26,10 @@
 #include "e2b/envd/watcher.h"
 #include "e2b/port/access.h"
 #include "e2b/template/build.h"
+#include "host/core/host.h"
 #include "host/sandbox/sandbox.h"
+#include "host/secret/grant.h"
+#include "host/secret/secret.h"
 #include "http/call_stats.h"
 #include "http/connect.h"
 #include "http/connect_call.h"
@@ -66,6 +70,10 @@ int e2b_open(struct host *host, const char *state_dir, struct e2b **ret, struct 
         r = e2b_snapshots_recover(host, e2b->objects, err);
     if (r == 0)
         r = e2b_builds_open(host, e2b->objects, state_dir, &e2b->builds, err);
+    if (r == 0) {
+        secrets_set_source(host_secrets(host), e2b_secret_value, e2b);
+        secret_grants_apply(host); /* of sandboxes that were running already */
+    }
     e2b->watchers = e2b_watchers_new();
     e2b->resets = e2b_resets_new(host);
     e2b->history = e2b_history_new(host);
@@ -81,6 +89,7 @@ void e2b_close(struct e2b *e2b)
 {
     if (!e2b)
         return;
+    secrets_set_source(host_secrets(e2b->host), NULL, NULL);
     e2b_resets_free(e2b->resets);
     e2b_history_free(e2b->history);
     e2b_watchers_free(e2b->watchers);

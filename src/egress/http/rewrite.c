@@ -278,26 +278,49 @@ static bool is_json(const struct http_fields *fields)
     return type && memmem(type->value.at, type->value.len, "json", 4);
 }
 
-static int transforms_apply(const struct rewrite_way *way, const struct http_fields *fields,
-                            struct rewrite *ret)
+static int header_set(const struct rewrite_way *way, const struct http_fields *fields, size_t i,
+                      struct rewrite *ret)
 {
-    for (size_t i = 0; i < way->transforms->count; i++) {
-        const struct broker_transform *transform = &way->transforms->items[i];
+    const struct broker_secret *secret = &way->secrets->items[i];
+    cleanup_with(wiped_done) struct buf value = BUF_INIT(TEXT_MAX);
+    struct http_text name = { secret->field, strlen(secret->field) };
 
-        if (!broker_host_is(&transform->host, way->name, way->port))
-            continue;
-        for (size_t j = 0; j < transform->header_count; j++) {
-            const struct broker_header *header = &transform->headers[j];
-
-            if (field_is_left_out(ret, fields,
-                                  (struct http_text){ header->name, strlen(header->name) }))
-                continue;
-            http_draft_remove(&ret->draft, header->name);
-            if (http_draft_add_text(&ret->draft, header->name, header->value) < 0)
-                return rewrite_refuse(ret, "the head of the request is too long");
-        }
-    }
+    if (field_is_left_out(ret, fields, name))
+        return 0;
+    if (!secret->value)
+        return rewrite_refuse(ret, "the value of a header that a rule sets is gone");
+    if (path_check(way, i, ret) < 0)
+        return -EACCES;
+    http_draft_remove(&ret->draft, secret->field);
+    if (template_fill(secret, &value) < 0 ||
+        http_draft_add(&ret->draft, name, (struct http_text){ value.data, value.len }) < 0)
+        return rewrite_refuse(ret, "the head of the request is too long");
     return 0;
+}
+
+static int headers_set(const struct rewrite_way *way, const struct http_fields *fields,
+                       struct rewrite *ret)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < way->secrets->count; i++)
+        if (broker_secret_is_set(way->secrets, i, way->name, way->port))
+            r = header_set(way, fields, i, ret);
+    return r;
+}
+
+/* Room for all: a text that grows would leave copies of values behind. */
+static size_t draft_size(const struct rewrite_way *way, const struct http_head *head)
+{
+    size_t size = head->size + (size_t)4 * BROKER_VALUE_MAX;
+
+    for (size_t i = 0; i < way->secrets->count; i++) {
+        const struct broker_secret *secret = &way->secrets->items[i];
+
+        if (secret->place == BROKER_SET && secret->value)
+            size += (size_t)3 * BROKER_FIELD_MAX + strlen(secret->value);
+    }
+    return size;
 }
 
 int rewrite_head(const struct rewrite_way *way, const struct http_head *head,
@@ -309,14 +332,13 @@ int rewrite_head(const struct rewrite_way *way, const struct http_head *head,
     for (size_t i = 0; i < way->secrets->count; i++)
         ret->wants_json |= way->secrets->items[i].place == BROKER_JSON && is_json(fields) &&
                            broker_secret_is_for(&way->secrets->items[i], way->name, way->port);
-    /* Room for all: a text that grows would leave copies of values behind. */
-    if (buf_reserve(&ret->draft.text, head->size + (size_t)4 * BROKER_VALUE_MAX) < 0)
+    if (buf_reserve(&ret->draft.text, draft_size(way, head)) < 0)
         return rewrite_refuse(ret, "the head of the request is too long");
     r = target_rewrite(way, head, ret);
     for (size_t i = 0; r == 0 && i < fields->count; i++)
         r = field_rewrite(way, fields, i, ret);
     if (r == 0)
-        r = transforms_apply(way, fields, ret);
+        r = headers_set(way, fields, ret);
     if (r == 0 && ret->searches)
         r = http_draft_add_text(&ret->draft, "Accept-Encoding", "identity");
     return r;

@@ -1,4 +1,4 @@
-/* Writes the head of a request anew: values for placeholders, headers of transforms, and nothing
+/* Writes the head of a request anew: values for placeholders, headers that are set, and nothing
  * that is about the client's connection. */
 #pragma once
 
@@ -11,7 +11,6 @@
 
 struct rewrite_way {
     const struct broker_secrets *secrets;
-    const struct broker_transforms *transforms;
     const char *name; /* of the host; normalized */
     uint16_t port;
     bool has_own_path; /* the sandbox has a proxy or a CA bundle of its own */

@@ -26,7 +26,6 @@ bool session_is_needed(const struct guest *guest, const char *name, uint16_t por
 {
     return guest->egress->authority && name[0] &&
            (broker_secrets_name(guest->secrets, name, port) ||
-            broker_transforms_name(&guest->transforms, name, port) ||
             net_policy_reads_https(&guest->policy, name, port));
 }
 

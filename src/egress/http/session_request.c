@@ -15,7 +15,6 @@ static struct rewrite_way session_way(const struct session *session)
     const struct guest *guest = session->connection->guest;
 
     return (struct rewrite_way){ .secrets = session->secrets,
-                                 .transforms = &guest->transforms,
                                  .name = session->connection->name,
                                  .port = session->connection->port,
                                  .has_own_path = guest->upstream || guest->ca_bundle };

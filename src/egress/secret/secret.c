@@ -117,7 +117,7 @@ static int template_take(const json_t *item, struct broker_secret *ret)
 
 static int place_take(const json_t *item, struct broker_secret *ret)
 {
-    static const char *const names[] = { "header", "basic", "query", "json" };
+    static const char *const names[] = { "header", "basic", "query", "json", "set" };
     const char *text = json_string_value(json_object_get(item, "place"));
     size_t i = 0;
 
@@ -131,8 +131,8 @@ static int place_take(const json_t *item, struct broker_secret *ret)
         free(ret->field);
         ret->field = xstrdup("Authorization");
     }
-    if (!ret->field || (ret->place <= BROKER_BASIC && !is_token(ret->field)) ||
-        (ret->place == BROKER_JSON && ret->field[0] != '/'))
+    if (!ret->field || (ret->place == BROKER_JSON && ret->field[0] != '/') ||
+        (ret->place != BROKER_JSON && ret->place != BROKER_QUERY && !is_token(ret->field)))
         return -EINVAL;
     return template_take(item, ret);
 }
@@ -145,10 +145,12 @@ static int secret_take(const json_t *item, struct broker_secret *ret)
         text_take(item, "placeholder", BROKER_PLACEHOLDER_MIN, BROKER_PLACEHOLDER_MAX);
     ret->value = text_take(item, "value", 1, BROKER_VALUE_MAX);
     ret->may_use_own_path = json_is_true(json_object_get(item, "mayUseOwnPath"));
-    if (!ret->name || !ret->placeholder || !ret->value ||
-        hosts_take(json_object_get(item, "hosts"), ret) < 0)
+    if (!ret->name || hosts_take(json_object_get(item, "hosts"), ret) < 0 ||
+        place_take(item, ret) < 0)
         return -EINVAL;
-    return place_take(item, ret);
+    if (ret->place == BROKER_SET)
+        return ret->placeholder ? -EINVAL : 0;
+    return ret->placeholder && ret->value ? 0 : -EINVAL;
 }
 
 struct broker_secrets *broker_secrets_read(const json_t *list)
@@ -169,9 +171,11 @@ struct broker_secrets *broker_secrets_read(const json_t *list)
             secret_done(secret);
             continue;
         }
-        needles_add(secrets->placeholders, secret->placeholder, strlen(secret->placeholder),
-                    secrets->count);
-        needles_add(secrets->values, secret->value, strlen(secret->value), secrets->count);
+        if (secret->placeholder)
+            needles_add(secrets->placeholders, secret->placeholder, strlen(secret->placeholder),
+                        secrets->count);
+        if (secret->value)
+            needles_add(secrets->values, secret->value, strlen(secret->value), secrets->count);
         secrets->count++;
     }
     needles_ready(secrets->placeholders);
@@ -213,65 +217,30 @@ bool broker_secrets_name(const struct broker_secrets *secrets, const char *name,
     return false;
 }
 
-/* --- transforms --- */
-
-static int transform_take(const json_t *item, struct broker_transform *ret)
+/* How exactly a header that is set names the host; 0: not at all. */
+static size_t set_precision(const struct broker_secret *secret, const char *name, uint16_t port)
 {
-    json_t *headers = json_object_get(item, "headers"), *value;
-    const char *name;
+    size_t best = 0;
 
-    if (host_read(json_string_value(json_object_get(item, "host")), &ret->host) < 0 ||
-        json_object_size(headers) > BROKER_HEADERS_MAX)
-        return -EINVAL;
-    json_object_foreach(headers, name, value) {
-        const char *text = json_string_value(value);
+    if (secret->place != BROKER_SET)
+        return 0;
+    for (size_t i = 0; i < secret->host_count; i++) {
+        size_t precision =
+            secret->hosts[i].name[0] == '*' ? strlen(secret->hosts[i].name) : SIZE_MAX;
 
-        if (!text || !is_token(name) || !is_field_text(text) || strlen(text) > BROKER_VALUE_MAX)
-            return -EINVAL;
-        ret->headers[ret->header_count++] =
-            (struct broker_header){ .name = xstrdup(name), .value = xstrdup(text) };
+        if (broker_host_is(&secret->hosts[i], name, port) && precision > best)
+            best = precision;
     }
-    return 0;
+    return best;
 }
 
-static void transform_done(struct broker_transform *transform)
+bool broker_secret_is_set(const struct broker_secrets *secrets, size_t i, const char *name,
+                          uint16_t port)
 {
-    for (size_t i = 0; i < transform->header_count; i++) {
-        free(transform->headers[i].name);
-        wiped_free(transform->headers[i].value);
-    }
-    transform->header_count = 0;
-}
+    size_t precision = set_precision(&secrets->items[i], name, port);
 
-void broker_transforms_read(const json_t *list, struct broker_transforms *ret)
-{
-    size_t count = json_array_size(list);
-
-    count = count < BROKER_TRANSFORMS_MAX ? count : BROKER_TRANSFORMS_MAX;
-    *ret = (struct broker_transforms){ .items = xcalloc(count + 1, sizeof(*ret->items)) };
-    for (size_t i = 0; i < count; i++) {
-        if (transform_take(json_array_get(list, i), &ret->items[ret->count]) == 0) {
-            ret->count++;
-            continue;
-        }
-        log_error("holt-net: a transform cannot be used and is left out");
-        transform_done(&ret->items[ret->count]);
-    }
-}
-
-void broker_transforms_done(struct broker_transforms *transforms)
-{
-    for (size_t i = 0; i < transforms->count; i++)
-        transform_done(&transforms->items[i]);
-    free(transforms->items);
-    *transforms = (struct broker_transforms){ .count = 0 };
-}
-
-bool broker_transforms_name(const struct broker_transforms *transforms, const char *name,
-                            uint16_t port)
-{
-    for (size_t i = 0; i < transforms->count; i++)
-        if (broker_host_is(&transforms->items[i].host, name, port))
-            return true;
-    return false;
+    for (size_t j = 0; j < secrets->count; j++)
+        if (set_precision(&secrets->items[j], name, port) > precision)
+            return false;
+    return precision > 0;
 }

@@ -1,5 +1,5 @@
 /* The secrets of one sandbox in holt-net: what replaces which placeholder on the way to which
- * hosts, and the headers that are set on requests. They exist in memory only and are wiped. */
+ * hosts, and what is set on all requests to them. They exist in memory only and are wiped. */
 #pragma once
 
 #include <jansson.h>
@@ -18,11 +18,15 @@ enum {
     BROKER_PLACEHOLDER_MIN = 16,
     BROKER_PLACEHOLDER_MAX = 256,
     BROKER_FIELD_MAX = 256, /* of a field's name or a template */
-    BROKER_TRANSFORMS_MAX = 64,
-    BROKER_HEADERS_MAX = 32, /* of one transform */
 };
 
-enum broker_place { BROKER_HEADER, BROKER_BASIC, BROKER_QUERY, BROKER_JSON };
+enum broker_place {
+    BROKER_HEADER,
+    BROKER_BASIC,
+    BROKER_QUERY,
+    BROKER_JSON,
+    BROKER_SET, /* a header that is set, without a placeholder */
+};
 
 struct broker_host {
     char name[NET_NAME_SIZE]; /* a pattern */
@@ -30,7 +34,9 @@ struct broker_host {
 };
 
 struct broker_secret {
-    char *name, *id, *placeholder, *value;
+    char *name, *id;
+    char *placeholder; /* NULL: BROKER_SET */
+    char *value;       /* NULL: it is gone, of BROKER_SET only */
     enum broker_place place;
     char *field;
     char *prefix, *suffix; /* of the template, around "{}" */
@@ -48,37 +54,23 @@ struct broker_secrets {
     struct needles *values;
 };
 
-struct broker_header {
-    char *name, *value;
-};
-
-struct broker_transform {
-    struct broker_host host;
-    struct broker_header headers[BROKER_HEADERS_MAX];
-    size_t header_count;
-};
-
-struct broker_transforms {
-    struct broker_transform *items;
-    size_t count;
-};
-
-/* Read the fields "secrets" and "transforms" of a message; none if absent. A secret that cannot be
- * used is left out, and the log says its name; then its placeholder is worthless. */
+/* Reads the field "secrets" of a message; none if absent. A secret that cannot be used is left out,
+ * and the log says its name; then its placeholder is worthless. */
 struct broker_secrets *broker_secrets_read(const json_t *list);
-void broker_transforms_read(const json_t *list, struct broker_transforms *ret);
 
 struct broker_secrets *broker_secrets_ref(struct broker_secrets *secrets);
 void broker_secrets_unref(struct broker_secrets *secrets);
-void broker_transforms_done(struct broker_transforms *transforms);
 
 bool broker_host_is(const struct broker_host *host, const char *name, uint16_t port);
 bool broker_secret_is_for(const struct broker_secret *secret, const char *name, uint16_t port);
 
-/* Returns whether a secret or a transform names the host, whose TLS must then be ended here. */
+/* Returns whether a secret names the host, whose TLS must then be ended here. */
 bool broker_secrets_name(const struct broker_secrets *secrets, const char *name, uint16_t port);
-bool broker_transforms_name(const struct broker_transforms *transforms, const char *name,
-                            uint16_t port);
+
+/* Returns whether a header is set on requests to the host: one of BROKER_SET that names it, and
+ * none other names it more exactly, as a longer pattern or the name itself do. */
+bool broker_secret_is_set(const struct broker_secrets *secrets, size_t i, const char *name,
+                          uint16_t port);
 
 /* Frees a text and leaves nothing of it in memory. */
 void wiped_free(char *text);

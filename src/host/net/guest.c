@@ -13,6 +13,7 @@
 #include "host/machine/machine_internal.h"
 #include "host/net/net_internal.h"
 #include "host/secret/grant.h"
+#include "host/secret/header.h"
 #include "kernel/sk_lookup.h"
 
 void net_guest_free(struct net_guest *guest)
@@ -77,9 +78,11 @@ struct net_guest *net_guest_new(struct net *net, const struct net_job *job)
 
 json_t *net_guest_add_secrets(struct net *net, const struct net_guest *guest, json_t *message)
 {
-    if (guest->grants)
-        (void)json_object_set_new(message, "secrets",
-                                  secret_grants_for_net(net->host, guest->owner, guest->grants));
+    if (!guest->grants) /* it trusts no certificates of this host */
+        return message;
+    (void)json_object_set_new(message, "secrets",
+                              secret_grants_for_net(net->host, guest->owner, guest->grants));
+    secret_headers_for_net(net->host, guest->owner, guest->recorded, message);
     return message;
 }
 

@@ -201,6 +201,8 @@ int network_policy(struct host *host, const char *owner, const char *recorded,
         bool is_own = own.layers[i].source == NET_FROM_SANDBOX;
 
         is_given = is_given || is_own;
+        net_layer_set_headers(&own.layers[i], NULL);
+        net_layer_set_ca_bundle(&own.layers[i], NULL);
         /* A ceiling may have been lowered since. */
         if (is_own && ceiling == NET_ALLOW && own.layers[i].mode == NET_OPEN)
             own.layers[i].mode = NET_ALLOW;

@@ -40,8 +40,8 @@ int network_record_again(struct host *host, const struct network_holder *holder,
                          const char *recorded, const struct net_layer *layer, char **ret_recorded,
                          struct err *err);
 
-/* Computes the whole policy: that of holt.conf, the owner's and the recorded ones (NULL: none).
- */
+/* Computes the whole policy: that of holt.conf, the owner's and the recorded ones (NULL: none), in
+ * so far as they decide: without the headers and certificates of host/secret/header.h. */
 int network_policy(struct host *host, const char *owner, const char *recorded,
                    struct net_policy *ret, struct err *err);
 

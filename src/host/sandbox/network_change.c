@@ -213,7 +213,7 @@ static int network_write(struct sandbox *sandbox, const struct net_layer *layer,
     cleanup_free char *old = sandbox_recorded(sandbox), *recorded = NULL;
     int r = network_record_again(sandbox->host, &holder, old, layer, &recorded, err);
 
-    if (r == 0 && !info->secrets && net_layer_reads_https(layer)) {
+    if (r == 0 && !info->secrets && (layer->headers || net_layer_reads_https(layer))) {
         (void)err_set(err, ERR_INVALID,
                       "sandbox '%s' trusts no certificates of this host, which a rule on requests "
                       "inside https needs",

@@ -10,6 +10,7 @@
 #include "host/sandbox/network.h"
 #include "host/sandbox/sandbox.h"
 #include "host/secret/grant.h"
+#include "host/secret/header.h"
 #include "host/secret/secret.h"
 #include "net/policy.h"
 #include "net/target.h"
@@ -69,7 +70,8 @@ int sandbox_secrets_fill(struct host *host, const struct sandbox_spec *spec,
     if (r < 0 || (!info->secrets && !info->network))
         return r;
     r = network_policy(host, info->owner, info->network, &policy, err);
-    if (r == 0 && !info->secrets && policy_reads_https(&policy))
+    if (r == 0 && !info->secrets &&
+        (policy_reads_https(&policy) || secret_headers_are_set(info->network)))
         info->secrets = secret_grants_empty();
     secret_grants_read(info->secrets, &grants);
     for (size_t i = 0; r == 0 && i < grants.count; i++) {

@@ -35,6 +35,9 @@ struct secrets {
     struct seal_key key;
     bool has_key;
     struct authority authority; /* constant once there is one */
+    struct lock source_lock;    /* protects the source, also while it is called */
+    secret_source_fn *source;
+    void *source_context;
 };
 
 DEFINE_CLEANUP(secrets_close, struct secrets *);
@@ -52,6 +55,7 @@ int secrets_open(int state_fd, struct registry *registry, struct secrets **ret, 
     secrets->state_fd = state_fd;
     secrets->registry = registry;
     lock_init(&secrets->lock, LOCK_SECRETS);
+    lock_init(&secrets->source_lock, LOCK_SECRET_SOURCE);
     r = seal_key_read(state_fd, KEY_FILE, &secrets->key, err);
     if (r < 0 && r != -ENOENT)
         return r;
@@ -65,6 +69,7 @@ void secrets_close(struct secrets *secrets)
     if (!secrets)
         return;
     lock_destroy(&secrets->lock);
+    lock_destroy(&secrets->source_lock);
     authority_done(&secrets->authority);
     explicit_bzero(secrets, sizeof(*secrets));
     free(secrets);
@@ -351,6 +356,42 @@ int secrets_seal_text(struct secrets *secrets, const char *context, const char *
         return err_sys(err, r, "seal a secret");
     *ret = TAKE_PTR(sealed);
     return 0;
+}
+
+int secrets_open_text(struct secrets *secrets, const char *context, const char *sealed,
+                      struct secret_value *ret, struct err *err)
+{
+    lock_scope(&secrets->lock);
+    int r = secrets->has_key
+                ? seal_open(&secrets->key, &(struct seal_context){ context, strlen(context) },
+                            sealed, ret->bytes, SECRET_VALUE_MAX)
+                : -ENOKEY;
+
+    if (r == -ENOSPC)
+        return err_set(err, ERR_INVALID, "a value of more than %d bytes cannot be in a header",
+                       SECRET_VALUE_MAX);
+    if (r < 0)
+        return err_sys(err, r, "open a sealed text with " KEY_FILE);
+    ret->bytes[r] = '\0';
+    ret->len = (size_t)r;
+    return 0;
+}
+
+void secrets_set_source(struct secrets *secrets, secret_source_fn *fn, void *context)
+{
+    lock_scope(&secrets->source_lock);
+
+    secrets->source = fn;
+    secrets->source_context = context;
+}
+
+int secrets_source_value(struct secrets *secrets, const char *owner, const char *id,
+                         struct secret_value *ret, struct err *err)
+{
+    lock_scope(&secrets->source_lock);
+
+    return secrets->source ? secrets->source(secrets->source_context, owner, id, ret, err)
+                           : secret_not_found(id, err);
 }
 
 int secrets_remove(struct secrets *secrets, const char *id, struct err *err)

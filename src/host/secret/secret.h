@@ -86,10 +86,24 @@ int secrets_get_value(struct secrets *secrets, const char *id, struct secret_val
 int secrets_list(struct secrets *secrets, const char *owner, struct secret_info **ret,
                  size_t *ret_count, struct err *err);
 
-/* Seals a text that a front end keeps; `context` names it. The caller frees the result, which has
- * no reader yet. */
+/* Seals a text that is kept elsewhere, and opens it; `context` says what it belongs to. The caller
+ * frees the result. Opening fails with ERR_INTERNAL for another context, and with ERR_INVALID for a
+ * text that is longer than a value. */
 int secrets_seal_text(struct secrets *secrets, const char *context, const char *text, char **ret,
                       struct err *err);
+int secrets_open_text(struct secrets *secrets, const char *context, const char *sealed,
+                      struct secret_value *ret, struct err *err);
+
+/* Sets where the values of secrets come from that a front end keeps itself (NULL: nowhere). When
+ * this returns, the function before is no longer called. It fails with ERR_NOT_FOUND for secrets
+ * that the owner does not have. */
+typedef int secret_source_fn(void *context, const char *owner, const char *id,
+                             struct secret_value *ret, struct err *err);
+void secrets_set_source(struct secrets *secrets, secret_source_fn *fn, void *context);
+
+/* Returns the value of such a secret. */
+int secrets_source_value(struct secrets *secrets, const char *owner, const char *id,
+                         struct secret_value *ret, struct err *err);
 
 /* Removes a secret by its id; no error when there is none. */
 int secrets_remove(struct secrets *secrets, const char *id, struct err *err);

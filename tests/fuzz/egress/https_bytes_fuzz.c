@@ -136,11 +136,8 @@ static void h2_try(const char *text, size_t len)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct broker_transforms transforms = { .count = 0 };
     struct broker_secrets *secrets = secrets_make();
-    const struct rewrite_way way = {
-        .secrets = secrets, .transforms = &transforms, .name = "api.test", .port = 443
-    };
+    const struct rewrite_way way = { .secrets = secrets, .name = "api.test", .port = 443 };
     /* A copy of its own, so that a read behind it is noticed. */
     char *text = size > 1 ? malloc(size - 1) : NULL;
 

@@ -144,10 +144,70 @@ def rules_see_requests_inside_tls():
     net.set(secrets=[secret()])
 
 
-def transforms_set_headers():
-    net.set(transforms=[{"host": "api.test", "headers": {"X-Team": "blue", "User-Agent": "agent"}}])
-    curl("https://api.test/")
+def set_header(field, value, host="api.test", **more):
+    """A header that holt-net sets on all requests to a host."""
+    one = {**secret("set", field, "{}", [host], value, **more)}
+    del one["placeholder"]
+    return one
+
+
+def headers_are_set():
+    net.set(secrets=[set_header("X-Team", "blue"), set_header("User-Agent", "agent")])
+    curl("-H", "X-Team: red", "https://api.test/")
     equal(("blue", "agent"), (header_seen("X-Team"), header_seen("User-Agent")))
+    equal(1, sum(name.lower() == "x-team" for name, _ in api.seen[-1]["headers"]), "the number of headers")
+    net.set(secrets=[set_header("Host", "evil.test"), set_header("Content-Length", "7")])
+    curl("https://api.test/")
+    equal(("api.test", None), (header_seen("Host"), header_seen("Content-Length")))
+    net.set(secrets=[set_header("X-Key", VALUE)])
+    assert VALUE not in curl("https://api.test/echo", may_fail=True), "an echo of a header that was set"
+    equal("reply", net.wait("leak")["where"])
+    net.set(secrets=[secret()])
+
+
+def the_most_exact_host_sets_headers():
+    rules = [set_header("X-Team", "all", "*.test"), set_header("X-Other", "all", "*.test"), set_header("X-Team", "one", "api.test")]
+    for order in (rules, rules[::-1]):
+        net.set(secrets=order)
+        curl("https://api.test/")
+        equal(("one", None), (header_seen("X-Team"), header_seen("X-Other")), "what names the host itself")
+    net.set(secrets=rules[:2])
+    curl("https://api.test/")
+    equal(("all", "all"), (header_seen("X-Team"), header_seen("X-Other")))
+    net.set(secrets=[secret()])
+
+
+def a_header_without_its_value_refuses_requests():
+    gone = set_header("X-Team", "gone")
+    del gone["value"]
+    net.set(secrets=[gone])
+    assert "403" in curl("-i", "https://api.test/"), "a request without the header"
+    net.set(secrets=[secret()])
+
+
+def a_changed_bundle_cuts_what_another_has_verified():
+    bundle = open(f"{tmp}/strange.crt").read()
+    net.set(secrets=[secret(hosts=["strange.test"], mayUseOwnPath=True)], caBundle=bundle)
+    with open(f"/proc/{net.keeper.pid}/ns/net") as ns:
+        result = []
+
+        def talk():
+            enter(ns)
+            import http.client
+            connection = http.client.HTTPSConnection("strange.test", context=ssl.create_default_context(cafile=CA))
+            connection.request("GET", "/")
+            result.append(connection.getresponse().read())
+            net.set(secrets=[secret(hosts=["strange.test"], mayUseOwnPath=True)])
+            try:
+                connection.request("GET", "/")
+                result.append(connection.getresponse().read())
+            except OSError:
+                result.append("cut")
+
+        thread = threading.Thread(target=talk)
+        thread.start()
+        thread.join()
+    equal([b"hello ", "cut"], result)
     net.set(secrets=[secret()])
 
 
@@ -232,7 +292,8 @@ def a_request_of_many_is_not_lost():
 
 
 CLAIMS = [a_value_replaces_the_placeholder, other_places_work, hosts_that_nobody_names_are_passed_on, servers_are_verified, bodies_of_all_kinds_pass,
-          http2_alone_is_spoken, rules_see_requests_inside_tls, transforms_set_headers, rotation_takes_effect_on_a_kept_connection, real_clients_work,
+          http2_alone_is_spoken, rules_see_requests_inside_tls, headers_are_set, the_most_exact_host_sets_headers,
+          a_header_without_its_value_refuses_requests, a_changed_bundle_cuts_what_another_has_verified, rotation_takes_effect_on_a_kept_connection, real_clients_work,
           git_clones_with_a_password, a_request_of_many_is_not_lost, a_sandbox_that_ends_takes_its_requests_along]
 for claim in CLAIMS:
     if len(sys.argv) > 3 and sys.argv[3] not in claim.__name__:

@@ -113,8 +113,16 @@ net.set(secrets=[secret()], policy=net.policy(proxy=f"http://{PROXY}:3128"))
 attempt("over a proxy that another has set", lambda: raw(get(headers=[auth])), True)
 net.set(secrets=[secret()], caBundle=open(f"{tmp}/strange.crt").read())
 attempt("with a CA bundle that another has set", lambda: raw(get(headers=[auth])), True)
-net.set(secrets=[], transforms=[{"host": "api.test", "headers": {"X-Key": TOKEN}}])
-attempt("by another's rule that sets a header", lambda: raw(get("/echo")), False)
+rule = {**secret("set", "X-Key", "{}", value=TOKEN)}
+del rule["placeholder"]
+net.set(secrets=[rule])
+attempt("by another's rule that sets a header to the placeholder", lambda: raw(get("/")), False)
+rule["value"] = VALUE
+net.set(secrets=[rule])
+for where in ("/echo", "/echo-base64", "/echo-gzip"):
+    attempt(f"a header that a rule sets, by {where[1:]}", lambda: raw(get(where)), True, [api])
+net.set(secrets=[{**rule, "mayUseOwnPath": False}], caBundle=open(f"{tmp}/strange.crt").read())
+attempt("  with a CA bundle that another has set", lambda: raw(get("/")), True)
 net.end()
 print(f"{'':3} {'way':56} {'value':8} audited")
 for row in rows:

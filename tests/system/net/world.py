@@ -177,6 +177,8 @@ def handle_http(client, scheme="http"):
         if fields.get("expect"):
             client.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
         log(scheme, fields.get("host", "-"), lines[0])
+        if "authorization" in fields:
+            log("authorization", fields.get("host", "-"), fields["authorization"], fields.get("x-team", "-"))
         if fields.get("upgrade"):
             client.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n")
             while True:
@@ -197,6 +199,8 @@ def handle_http(client, scheme="http"):
             reply = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
         elif path.startswith("/redirect"):
             reply = b"HTTP/1.1 302 Found\r\nLocation: http://other.test/\r\nContent-Length: 0\r\n\r\n"
+        elif path.startswith("/reflect"):
+            reply = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(head) + head
         else:
             size = int(path[6:]) if path.startswith("/size/") else 0
             body = b"x" * size if size else f"{scheme} {fields.get('host')} {length}\n".encode()
