@@ -334,6 +334,12 @@ $(OUT)/bench/search_holt: bench/search_holt.c $(filter-out $(OUT)/obj-tools/tool
 	@mkdir -p $(@D)
 	$(call step,LD,$@)$(TOOLS_CC) $(TOOLS_CFLAGS) $(TOOLS_LDFLAGS) -o $@ $(filter %.c %.o,$^) -lpcre2-8 -lpthread
 
+# Starts holt-view as the host does.
+$(OUT)/bench/view_holt: bench/view_holt.c $(call modules,base kernel) \
+		$(addprefix $(OBJ)/,host/view/view.o host/view/start.o runtime/program.o)
+	@mkdir -p $(@D)
+	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) -ljansson -lm -lpthread
+
 $(OUT)/bench/%: bench/%.c $(call modules,$(CLIENT_MODULES))
 	@mkdir -p $(@D)
 	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS_cli)

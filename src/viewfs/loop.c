@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/xalloc.h"
 #include "viewfs/viewfs_internal.h"
 
 enum use { USE_NOTHING, USE_NAMES, CHANGE_NAMES };
@@ -202,10 +203,10 @@ static void call_answer(const struct call *call, int r)
 
 void viewfs_serve(struct viewfs *fs, int dev_fd)
 {
-    cleanup_free char *request = malloc(REQUEST_MAX);
-    cleanup_free char *reply = malloc(sizeof(struct fuse_out_header) + REPLY_MAX);
+    cleanup_free char *request = xcalloc(1, REQUEST_MAX);
+    cleanup_free char *reply = xcalloc(1, sizeof(struct fuse_out_header) + REPLY_MAX);
 
-    while (request && reply) {
+    for (;;) {
         const ssize_t len = read(dev_fd, request, REQUEST_MAX);
         const struct fuse_in_header *in = (const void *)request;
         struct call call = { .fs = fs, .dev_fd = dev_fd, .in = in };

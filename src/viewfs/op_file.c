@@ -199,7 +199,7 @@ static int new_file_reply(struct call *call, struct node *node, int fd, uint32_t
         (void)close(fd);
         return r;
     }
-    fd = node_hold_with(&call->fs->tree, node, fd);
+    (void)node_hold_with(&call->fs->tree, node, fd);
     r = handle_open(call, node, flags, out);
     if (r < 0)
         node_release(&call->fs->tree, node);

@@ -45,7 +45,7 @@ static int thing_make(uint32_t opcode, int dir_fd, const struct making *making)
         r = mkdirat(dir_fd, making->name, making->mode & 07777);
         break;
     case FUSE_SYMLINK:
-        r = symlinkat(making->target, dir_fd, making->name);
+        r = symlinkat(making->target ? making->target : "", dir_fd, making->name);
         break;
     case FUSE_LINK:
         r = linkat(making->from_fd, "", dir_fd, making->name, AT_EMPTY_PATH);

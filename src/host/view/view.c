@@ -367,7 +367,7 @@ static void watch_ping(struct views *views, struct watch *watch)
 {
     const uint64_t now_ms = clock_ms();
     /* This thread itself may have been kept from looking for messages. */
-    const bool is_late = now_ms > watch->ping_ms + 2 * PING_MS;
+    const bool is_late = now_ms > watch->ping_ms + 2 * (uint64_t)PING_MS;
     struct view *silent;
 
     if (now_ms < watch->ping_ms + PING_MS)
@@ -401,7 +401,7 @@ static void views_reap(struct views *views, bool waits)
 static void views_main(void *argument)
 {
     struct views *views = argument;
-    struct watch watch = { .text = xcalloc(1, VIEW_MESSAGE_MAX) };
+    struct watch watch = { .text = xcalloc(1, (size_t)VIEW_MESSAGE_MAX) };
     uint64_t ignored;
 
     lock_take(&views->lock);

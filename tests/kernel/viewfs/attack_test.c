@@ -210,8 +210,12 @@ static void nothing_is_read_after_the_server_was_killed(void)
 
 static void a_server_that_is_stopped_is_ended(void)
 {
+    siginfo_t info;
+    pid_t pid;
+
     gone_begin();
-    CHECK(kill(server_pid(), SIGSTOP) == 0);
+    pid = server_pid();
+    CHECK(kill(pid, SIGSTOP) == 0 && waitid(P_PID, (id_t)pid, &info, WSTOPPED) == 0);
     /* Waits until the watchdog aborts the connection. */
     CHECK(openat(world.seen_fd, "file", O_RDONLY | O_CLOEXEC) < 0);
     CHECK(errno == ENOTCONN || errno == ECONNABORTED, "(%s)", strerror(errno));

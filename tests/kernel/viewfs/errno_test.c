@@ -103,7 +103,7 @@ static int call_open_create(const char *path)
 
 static int call_creat(const char *path)
 {
-    return closed(creat(path, 0666));
+    return closed(open(path, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0666));
 }
 
 static int call_mmap_shared(const char *path)
