@@ -272,7 +272,8 @@ int cell_launch(const struct guest *guest, const char *platform, const int *fds,
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) < 0)
         return -errno;
     ours = sockets[0];
-    theirs = launch.stream_fd = sockets[1];
+    theirs = sockets[1];
+    launch.stream_fd = theirs;
     pid = syscall(SYS_clone3, &args, sizeof(args));
     if (pid == 0)
         launch_main(&launch);
