@@ -65,7 +65,7 @@ CLIENT_MODULES := base wire client
 GUEST_CC := musl-gcc
 UAPI := $(OUT)/uapi
 GUEST_SOURCES := $(call sources,guest) $(wildcard src/wire/file.c src/wire/frame.c src/wire/message.c) \
-	$(addprefix src/base/,buf.c clock.c err.c io.c random.c xalloc.c text/hex.c \
+	$(addprefix src/base/,buf.c clock.c err.c io.c random.c xalloc.c text/base64.c text/hex.c \
 		files/file_copy.c files/file_entry.c files/tree.c files/tree_sink.c files/tree_source.c) \
 	$(wildcard $(addprefix src/kernel/,caps.c clone.c fds.c mount.c netns.c path.c pty.c vclone.c))
 GUEST_OBJECTS := $(patsubst src/%.c,$(OUT)/obj-guest/%.o,$(GUEST_SOURCES))

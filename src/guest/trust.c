@@ -21,12 +21,14 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "guest/keystore.h"
 #include "kernel/mount.h"
 #include "kernel/path.h"
 #include "wire/message.h"
 
 #define WRITABLE (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
 #define READ_ONLY (MOUNT_ATTR_RDONLY | WRITABLE)
+#define JAVA_STORE "cacerts" /* in a directory java */
 
 enum { FILE_MAX = 4 << 20, ENTRIES_MAX = 4096, LEVELS_MAX = 3, AGENT_BACKLOG = 64 };
 
@@ -64,6 +66,14 @@ static int file_read(int dir_fd, const char *name, struct buf *ret)
     n = read_full(fd, ret->data, (size_t)st.st_size);
     ret->len = n < 0 ? 0 : (size_t)n;
     return n < 0 ? (int)n : 0;
+}
+
+static int bytes_put(int dir_fd, const char *name, const struct buf *content)
+{
+    cleanup_close int fd =
+        openat(dir_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+
+    return fd < 0 ? -errno : write_all(fd, content->data, content->len);
 }
 
 static int file_put(int dir_fd, const char *name, const struct buf *content, const char *more)
@@ -125,7 +135,7 @@ static int entry_copy(struct dir_copy *copy, const char *name)
         return len < 0 || symlinkat(target, copy->to_fd, name) < 0 ? -errno : 0;
     }
     r = file_read(copy->from_fd, name, &content);
-    return r < 0 ? r : file_put(copy->to_fd, name, &content, NULL);
+    return r < 0 ? r : bytes_put(copy->to_fd, name, &content);
 }
 
 /* Fails for anything but files, links and a few levels of directories. */
@@ -149,6 +159,18 @@ static int entries_copy(struct dir_copy *copy)
 /* --- covering -----------------------------------------------------------------------------------
  */
 
+/* Adds the authority to the keystore of Java, where the directory has one. */
+static void java_cover(int copy_fd, const char *ca)
+{
+    cleanup_with(buf_done) struct buf store = BUF_INIT(FILE_MAX + 1), made = BUF_INIT(FILE_MAX + 1);
+    cleanup_close int dir_fd =
+        openat(copy_fd, "java", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (dir_fd >= 0 && file_read(dir_fd, JAVA_STORE, &store) == 0 &&
+        keystore_add(&store, ca, &made) == 0)
+        (void)bytes_put(dir_fd, JAVA_STORE, &made);
+}
+
 static int dir_cover(int dir_fd, const struct trust_place *place, const struct buf *bundle,
                      const struct message_root *message)
 {
@@ -162,8 +184,10 @@ static int dir_cover(int dir_fd, const struct trust_place *place, const struct b
         r = file_put(copy_fd, place->bundle, bundle, message->ca);
     if (r == 0)
         r = file_put(copy_fd, hashed, NULL, message->ca);
-    if (r == 0)
+    if (r == 0) {
+        java_cover(copy_fd, message->ca);
         r = mount_set_attributes(copy_fd, WRITABLE, false);
+    }
     return r < 0 ? r : mount_attach(copy_fd, dir_fd);
 }
 

@@ -24,10 +24,9 @@ enum { PLACEHOLDER_BYTES = 20 };
 
 /* Where guest/trust.c lays them out. */
 static const char *const trust_env[] = {
-    "NODE_EXTRA_CA_CERTS=/dev/holt/ca.pem",
-    "REQUESTS_CA_BUNDLE=/dev/holt/ca-bundle.pem",
-    "PIP_CERT=/dev/holt/ca-bundle.pem",
-    "DENO_CERT=/dev/holt/ca.pem",
+    "NODE_EXTRA_CA_CERTS=/dev/holt/ca.pem",  "REQUESTS_CA_BUNDLE=/dev/holt/ca-bundle.pem",
+    "PIP_CERT=/dev/holt/ca-bundle.pem",      "DENO_CERT=/dev/holt/ca.pem",
+    "SSL_CERT_FILE=/dev/holt/ca-bundle.pem",
 };
 
 /* --- what is recorded ---------------------------------------------------------------------------
