@@ -241,26 +241,32 @@ static void lists_are_bounded(void)
     buf_done(&text);
 }
 
+/* Appends the text so many times. */
+static void repeat(struct buf *out, const char *text, int count)
+{
+    for (int i = 0; i < count; i++)
+        CHECK(buf_add_str(out, text) == 0);
+}
+
 /* Patterns that make a naive matcher work for years. */
 static void no_pattern_takes_exponential_time(void)
 {
-    char path[300], pattern[300] = "/";
+    struct buf path = BUF_INIT(1024), pattern = BUF_INIT(1024);
 
-    for (int i = 0; i < 40; i++)
-        (void)strcat(pattern, "*a");
-    (void)strcat(pattern, "b=read");
-    memset(path, 'a', 255);
-    path[0] = '/';
-    path[255] = '\0';
-    check_level(pattern, path, "none");
-    pattern[0] = '\0';
-    for (int i = 0; i < 25; i++)
-        (void)strcat(pattern, "/**/a");
-    (void)strcat(pattern, "/b=read");
-    path[0] = '\0';
-    for (int i = 0; i < 140; i++)
-        (void)strcat(path, "/a");
-    check_level(pattern, path, "none");
+    repeat(&pattern, "/", 1);
+    repeat(&pattern, "*a", 40);
+    repeat(&pattern, "b=read", 1);
+    repeat(&path, "/", 1);
+    repeat(&path, "a", 254);
+    check_level(pattern.data, path.data, "none");
+    buf_clear(&pattern);
+    buf_clear(&path);
+    repeat(&pattern, "/**/a", 25);
+    repeat(&pattern, "/b=read", 1);
+    repeat(&path, "/a", 140);
+    check_level(pattern.data, path.data, "none");
+    buf_done(&pattern);
+    buf_done(&path);
 }
 
 static void text_and_json_read_back_the_same(void)
@@ -359,15 +365,15 @@ static void paths_have_one_spelling(void)
 
 static void paths_beyond_the_limit_are_hidden(void)
 {
-    static char path[9000];
     cleanup_view_rules struct view_rules *rules = compile("**=write");
+    struct buf path = BUF_INIT(9000);
 
-    while (strlen(path) < 4090)
-        (void)strcat(path, "/a");
-    CHECK(view_decide(rules, path).level == VIEW_WRITE);
-    (void)strcat(path, "/aaaaaaaaaaaaaaaaa");
-    CHECK(view_decide(rules, path).level == VIEW_NONE);
-    CHECK(view_may_forbid_below(rules, path) && !view_may_show_below(rules, path));
+    repeat(&path, "/a", 2045);
+    CHECK(view_decide(rules, path.data).level == VIEW_WRITE);
+    repeat(&path, "a", 17);
+    CHECK(view_decide(rules, path.data).level == VIEW_NONE);
+    CHECK(view_may_forbid_below(rules, path.data) && !view_may_show_below(rules, path.data));
+    buf_done(&path);
 }
 
 int main(void)
