@@ -30,10 +30,10 @@ uint32_t registry_lost_frames(const struct registry *registry);
 void registry_close(struct registry *registry);
 
 /* Inserts the sandbox, or replaces its row and labels; its metadata, mounts, network policy,
- * secrets and permissions only while it is being created. Returns ERR_EXISTS (SessionExists) when another
- * sandbox has its name. Like every other change it can fail with ERR_EXHAUSTED (the disk is full)
- * or ERR_BUSY (another process held the lock for two seconds); nothing has changed then, and a
- * retry may succeed. */
+ * secrets and permissions only while it is being created. Returns ERR_EXISTS (SessionExists) when
+ * another sandbox has its name. Like every other change it can fail with ERR_EXHAUSTED (the disk is
+ * full) or ERR_BUSY (another process held the lock for two seconds); nothing has changed then, and
+ * a retry may succeed. */
 int registry_put(struct registry *registry, const struct sandbox_info *info, struct err *err);
 
 /* Does the same for several sandboxes in one transaction. */

@@ -256,7 +256,7 @@ static const char schema_17[] =
     ") STRICT, WITHOUT ROWID;";
 
 const char *const registry_schema[REGISTRY_VERSION] = {
-    schema_1, schema_2,  schema_3,  schema_4,  schema_5,  schema_6,  schema_7,  schema_8,
-    schema_9, schema_10, schema_11, schema_12, schema_13, schema_14, schema_15, schema_16,
-    schema_17,
+    schema_1,  schema_2,  schema_3,  schema_4,  schema_5,  schema_6,
+    schema_7,  schema_8,  schema_9,  schema_10, schema_11, schema_12,
+    schema_13, schema_14, schema_15, schema_16, schema_17,
 };

@@ -90,6 +90,7 @@ struct sandbox_info {
     uint32_t snapshot_count;          /* filled in for clients; not stored */
     char base[SNAPSHOT_NAME_MAX + 1]; /* snapshot that the files derive from; "": the template */
     uint64_t space_used;              /* filled in for clients; not stored */
+    uint64_t denials; /* by permissions, since the start; filled in for clients; not stored */
 
     uint64_t expires_ms; /* 0: never */
     enum sandbox_action expire_action;

@@ -45,7 +45,8 @@ static void view_denied(void *context, const char *id, const json_t *denials, ui
     if (!sandbox)
         return;
     sandbox_event(sandbox, EVENT_PERMISSION_DENIED,
-                  json_pack("{s:I, s:O}", "count", (json_int_t)count, "paths", denials));
+                  json_pack("{s:I, s:o}", "count", (json_int_t)count, "paths",
+                            sandbox_name_denials(sandbox, denials, count)));
     sandbox_unref(sandbox);
 }
 

@@ -1,26 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/view/permission.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
+#include "host/machine/machine_internal.h"
 #include "host/observe/event_internal.h"
 #include "host/registry/registry.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "host/view/machine_view.h"
+#include "host/view/view.h"
 #include "view/preset.h"
 
 void permissions_done(struct permissions *permissions)
 {
     view_rules_free(TAKE_PTR(permissions->rules));
 }
+
+enum { CGROUP_TEXT_MAX = 16 << 10 };
 
 /* --- the record ------------------------------------------------------------------------------- */
 
@@ -250,7 +259,7 @@ int sandbox_permissions(struct sandbox *sandbox, struct permissions *ret, struct
     return permissions_read(recorded, ret, err);
 }
 
-static int permissions_replace(struct sandbox *sandbox, struct permissions *permissions,
+static int permissions_replace(struct sandbox *sandbox, const struct permissions *permissions,
                                struct err *err)
 {
     char *recorded = permissions_write(permissions), *old;
@@ -265,7 +274,7 @@ static int permissions_replace(struct sandbox *sandbox, struct permissions *perm
     sandbox->info.permissions = recorded;
     lock_release(&sandbox->lock);
     free(old);
-    return sandbox_view_set_rules(sandbox, permissions, &permissions->open_files, err);
+    return 0;
 }
 
 static int permissions_change_locked(struct sandbox *sandbox, enum permission_change change,
@@ -285,26 +294,102 @@ static int permissions_change_locked(struct sandbox *sandbox, enum permission_ch
     return r == 0 ? permissions_replace(sandbox, ret, err) : r;
 }
 
-int sandbox_permissions_change(struct sandbox *sandbox, enum permission_change change,
-                               const struct permission_request *request, struct permissions *ret,
-                               struct err *err)
+/* Returns whether a process of the host is in the machine. Its pidfd must be open, or the number
+ * may be that of another one meanwhile. */
+static bool machine_has_process(const struct machine *machine, pid_t pid)
 {
+    cleanup_with(buf_done) struct buf groups = BUF_INIT(CGROUP_TEXT_MAX);
+    char path[32];
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+    return file_read_at(AT_FDCWD, path, &groups) == 0 && groups.data &&
+           strstr(groups.data, machine->guest.id);
+}
+
+/* Returns whether the process holds an earlier file of the list. */
+static bool holder_is_known(const struct view_holder *holders, size_t index)
+{
+    size_t i = 0;
+
+    while (holders[i].pid != holders[index].pid)
+        i++;
+    return i < index;
+}
+
+/* Kills the processes that opened files which the rules would refuse them now. */
+static int permissions_revoke(struct sandbox *sandbox, struct permission_outcome *ret,
+                              struct err *err)
+{
+    cleanup_free struct view_holder *holders = NULL;
+    size_t count = 0;
+    int r = view_list_holders(sandbox->machine->view, &holders, &count, err);
+
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        cleanup_close int pidfd = holders[i].pid > 0 ? pidfd_open(holders[i].pid, 0) : -EBADF;
+
+        if (pidfd >= 0 && !holder_is_known(holders, i) &&
+            machine_has_process(sandbox->machine, holders[i].pid) &&
+            pidfd_send_signal(pidfd, SIGKILL, NULL, 0) == 0)
+            ret->ended_processes++;
+    }
+    return r;
+}
+
+/* Puts recorded rules in force, and ends processes that hold what they refuse. */
+static int permissions_enforce(struct sandbox *sandbox, const struct permissions *permissions,
+                               bool revokes, struct permission_outcome *ret, struct err *err)
+{
+    size_t open_files = 0;
+    int r = sandbox_view_set_rules(sandbox, permissions, &open_files, err);
+
+    ret->open_files = (uint32_t)open_files;
+    return r == 0 && revokes && open_files > 0 ? permissions_revoke(sandbox, ret, err) : r;
+}
+
+int sandbox_permissions_change(struct sandbox *sandbox, enum permission_change change,
+                               const struct permission_request *request, bool revokes,
+                               struct permission_outcome *ret, struct err *err)
+{
+    cleanup_with(permissions_done) struct permissions made = { .rules = NULL };
     enum sandbox_state state = SANDBOX_STOPPED;
     int r = sandbox_begin(sandbox, OPERATION_UPDATE, &state, err);
 
-    *ret = (struct permissions){ .rules = NULL };
+    *ret = (struct permission_outcome){ 0 };
     if (r != 0)
         return r;
-    r = permissions_change_locked(sandbox, change, request, ret, err);
+    r = permissions_change_locked(sandbox, change, request, &made, err);
+    if (r == 0)
+        r = permissions_enforce(sandbox, &made, revokes, ret, err);
     sandbox_finish(sandbox, state);
     if (r == 0)
         sandbox_event(sandbox, EVENT_PERMISSIONS_CHANGED,
-                      json_pack("{s:s, s:I, s:I}", "preset", ret->preset, "rules",
-                                (json_int_t)view_rules_count(ret->rules), "generation",
-                                (json_int_t)view_rules_generation(ret->rules)));
-    else
-        permissions_done(ret);
+                      json_pack("{s:s, s:I, s:I}", "preset", made.preset, "rules",
+                                (json_int_t)view_rules_count(made.rules), "generation",
+                                (json_int_t)view_rules_generation(made.rules)));
     return r;
+}
+
+json_t *sandbox_name_denials(struct sandbox *sandbox, const json_t *denials, uint64_t count)
+{
+    cleanup_with(permissions_done) struct permissions permissions = { .rules = NULL };
+    json_t *named = json_deep_copy(denials), *denial;
+    char text[VIEW_RULE_TEXT_SIZE];
+    struct err ignored;
+    size_t i;
+
+    lock_take(&sandbox->lock);
+    sandbox->info.denials += count;
+    lock_release(&sandbox->lock);
+    (void)sandbox_permissions(sandbox, &permissions, &ignored);
+    json_array_foreach(named, i, denial) {
+        const json_int_t rule = json_integer_value(json_object_get(denial, "rule"));
+
+        text[0] = '\0';
+        if (permissions.rules && rule >= 0 && (size_t)rule < view_rules_count(permissions.rules))
+            view_rule_format(view_rules_at(permissions.rules, (size_t)rule), text);
+        (void)json_object_set_new(denial, "rule", json_string(text));
+    }
+    return named;
 }
 
 int permission_path(const struct sandbox_info *info, const char *path, char *ret, size_t size,

@@ -2,8 +2,10 @@
  * recorded as JSON, {"preset","generation","rules":[text,...]}, and kept by forks. */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/cleanup.h"
 #include "view/rules.h"
@@ -18,7 +20,6 @@ enum { PERMISSION_PRESET_MAX = 32, PERMISSIONS_TEXT_MAX = 4 * VIEW_TEXT_MAX };
 struct permissions {
     char preset[PERMISSION_PRESET_MAX]; /* whose rules come first; "": none */
     struct view_rules *rules;           /* NULL: none, all paths can be written */
-    size_t open_files; /* after a change: those that have more than the rules grant now */
 };
 
 void permissions_done(struct permissions *permissions);
@@ -50,11 +51,22 @@ enum permission_change {
     PERMISSION_REMOVE, /* each must be there */
 };
 
+/* What became of files that were open during a change. */
+struct permission_outcome {
+    uint32_t open_files;      /* have more than the rules grant now */
+    uint32_t ended_processes; /* that had opened one of them */
+};
+
 /* Changes the rules and records them. A running sandbox has them when this returns: each later
- * lookup and open is decided by them. */
+ * lookup and open is decided by them. Open files stay open; with `revokes`, the processes that
+ * opened those which the rules would refuse now are killed. */
 int sandbox_permissions_change(struct sandbox *sandbox, enum permission_change change,
-                               const struct permission_request *request, struct permissions *ret,
-                               struct err *err);
+                               const struct permission_request *request, bool revokes,
+                               struct permission_outcome *ret, struct err *err);
+
+/* Counts refusals of a view, and returns their list with the text of each rule in the place of its
+ * index. */
+json_t *sandbox_name_denials(struct sandbox *sandbox, const json_t *denials, uint64_t count);
 
 /* Writes the path inside the mount point for a path of a client's: absolute in the sandbox, or
  * relative to the mount point. ERR_INVALID for one that is not below it. */

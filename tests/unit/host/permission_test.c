@@ -114,17 +114,17 @@ static void paths_are_relative_to_the_mount_point(void)
 {
     struct sandbox_info info = with_codebase();
     struct err err = { 0 };
-    char path[64];
+    char inside[64];
 
-    CHECK(permission_path(&info, "/workspace/a//b", path, sizeof(path), &err) == 0);
-    CHECK_TEXT(path, "/a/b");
-    CHECK(permission_path(&info, "/workspace", path, sizeof(path), &err) == 0);
-    CHECK_TEXT(path, "/");
-    CHECK(permission_path(&info, "a/b", path, sizeof(path), &err) == 0);
-    CHECK_TEXT(path, "/a/b");
-    CHECK(permission_path(&info, "/workspaces/a", path, sizeof(path), &err) < 0);
-    CHECK(permission_path(&info, "/etc", path, sizeof(path), &err) < 0);
-    CHECK(permission_path(&info, "../etc", path, sizeof(path), &err) < 0);
+    CHECK(permission_path(&info, "/workspace/a//b", inside, sizeof(inside), &err) == 0);
+    CHECK_TEXT(inside, "/a/b");
+    CHECK(permission_path(&info, "/workspace", inside, sizeof(inside), &err) == 0);
+    CHECK_TEXT(inside, "/");
+    CHECK(permission_path(&info, "a/b", inside, sizeof(inside), &err) == 0);
+    CHECK_TEXT(inside, "/a/b");
+    CHECK(permission_path(&info, "/workspaces/a", inside, sizeof(inside), &err) < 0);
+    CHECK(permission_path(&info, "/etc", inside, sizeof(inside), &err) < 0);
+    CHECK(permission_path(&info, "../etc", inside, sizeof(inside), &err) < 0);
 }
 
 int main(void)
