@@ -305,7 +305,8 @@ struct holt_sandbox_options {
     const char *const *secrets; /* names of secrets, see holt_secret.h; ends with NULL */
     const char *const *models;  /* that it may use at llm.holt, see holt_model.h; ends with NULL */
     const char *type;           /* of the agent in it, see holt_agent.h */
-    const struct holt_agent_settings *agent; /* with a type */
+    const struct holt_agent_settings *agent;         /* with a type */
+    const struct holt_permission_rules *permissions; /* with a codebase, see holt_permission.h */
 };
 
 /* Creates a sandbox. options may be NULL. All functions accept the id or the name of a sandbox. */
@@ -374,8 +375,9 @@ struct holt_fork_options {
     bool sets_ttl;
     uint64_t ttl_ms; /* 0: they do not expire */
     const char *expire_action;
-    const struct holt_network_rules *network; /* NULL: as the original, with its proxy */
-    const char *proxy;                        /* with other rules; NULL: none */
+    const struct holt_network_rules *network;        /* NULL: as the original, with its proxy */
+    const char *proxy;                               /* with other rules; NULL: none */
+    const struct holt_permission_rules *permissions; /* NULL: as the original */
 };
 
 /* Creates new sandboxes with the files of this one, all or none. options may be NULL. */
@@ -936,6 +938,7 @@ HOLT_API int holt_env_execute_tool(struct holt_env *env, const struct holt_tool_
 #include "holt_host.h"
 #include "holt_model.h"
 #include "holt_network.h"
+#include "holt_permission.h"
 #include "holt_secret.h"
 #include "holt_template.h"
 #include "holt_tool.h"

@@ -10,6 +10,7 @@
 #include "api/message/agent_setup.h"
 #include "api/message/messages.h"
 #include "api/message/network_messages.h"
+#include "api/message/permission_messages.h"
 #include "api/message/process_messages.h"
 #include "api/message/process_spec.h"
 #include "api/service.h"
@@ -145,6 +146,7 @@ static int spec_fill(const struct call *call, const struct msg_create_sandbox_re
         ret->codebase = request->codebase->codebase;
         ret->codebase_path = text_or_null(request->codebase->path);
     }
+    ret->permissions = permission_request_of(request->permissions);
     (void)sandbox_action_parse(request->expire_action, &ret->expire_action);
     (void)sandbox_action_parse(request->idle_action, &ret->idle_action);
     if (ret->key)
@@ -402,6 +404,7 @@ int sandbox_service_fork(const struct call *call, const struct msg_fork_request 
         .label_count = request->labels_count,
         .has_ttl = request->has_ttl_ms,
         .ttl_ms = request->ttl_ms,
+        .permissions = permission_request_of(request->permissions),
     };
     cleanup_with(net_layer_done) struct net_layer network = { 0 };
     struct sandbox_info *infos;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "api/message/permission_messages.h"
 #include "api/service.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -36,6 +37,18 @@ static const struct msg_codebase_mount *codebase_mount_message(const struct sand
                                           .version = info->codebase_version,
                                           .base = info->codebase_base };
     return mount;
+}
+
+static const struct msg_permissions *
+sandbox_permissions_message(const struct sandbox_info *info, struct arena *arena, bool has_rules)
+{
+    struct msg_permissions *message;
+
+    if (!info->permissions)
+        return NULL;
+    message = arena_take(arena, 1, sizeof(*message));
+    *message = permissions_message(arena, info, has_rules);
+    return message;
 }
 
 static const struct msg_volume_mount *mounts_message(const struct sandbox_info *info,
@@ -120,6 +133,7 @@ struct msg_sandbox sandbox_message(const struct call *call, const struct sandbox
         .volumes = mounts_message(info, arena),
         .volumes_count = info->mount_count,
         .codebase = codebase_mount_message(info, arena),
+        .permissions = sandbox_permissions_message(info, arena, has_space),
     };
 }
 

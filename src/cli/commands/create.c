@@ -10,6 +10,7 @@
 #include "cli/core/connect.h"
 #include "cli/core/lifetime.h"
 #include "cli/core/output.h"
+#include "cli/core/permission_options.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/core/words.h"
@@ -22,6 +23,7 @@ struct create_options {
     struct words labels;
     struct words volumes;
     struct words secrets;
+    struct permission_options permissions;
 };
 
 static void options_done(struct create_options *options)
@@ -30,6 +32,7 @@ static void options_done(struct create_options *options)
     words_done(&options->labels);
     words_done(&options->volumes);
     words_done(&options->secrets);
+    permission_options_done(&options->permissions);
 }
 
 static int set_label(void *into, const char *value, struct err *err)
@@ -82,6 +85,16 @@ static int set_secret(void *into, const char *value, struct err *err)
     return 0;
 }
 
+static int set_perm(void *into, const char *value, struct err *err)
+{
+    return permission_add(&((struct create_options *)into)->permissions, value, err);
+}
+
+static int set_perm_file(void *into, const char *value, struct err *err)
+{
+    return permission_add_file(&((struct create_options *)into)->permissions, value, err);
+}
+
 static const struct option_row rows[] = {
     { "name", 0, "NAME", "a unique name, to use instead of the id",
       OPTION_TEXT(struct create_options, sandbox.name) },
@@ -91,6 +104,12 @@ static const struct option_row rows[] = {
       "a volume to mount at a path, with :ro read-only; may be repeated", OPTION_CALL(set_volume) },
     { "codebase", 0, "NAME[:PATH]", "a codebase to see at a path, by default /workspace",
       OPTION_TEXT(struct create_options, sandbox.codebase) },
+    { "preset", 0, "NAME",
+      "permissions in the codebase: view-only, read-only, full-access, agent-safe or development",
+      OPTION_TEXT(struct create_options, permissions.preset) },
+    { "perm", 0, "RULE", "a rule behind those of the preset: '/src/**=write'; may be repeated",
+      OPTION_CALL(set_perm) },
+    { "perm-file", 0, "FILE", "a file with one rule a line", OPTION_CALL(set_perm_file) },
     { "secret", 0, "SECRET", "a secret whose placeholder its processes have; may be repeated",
       OPTION_CALL(set_secret) },
     { "ttl", 0, "TIME[:ACTION]", "kill, pause or stop it at this age: 1h, 1h:pause",
@@ -130,6 +149,7 @@ static int create_run(int argc, char **argv)
     cleanup_with(options_done) struct create_options options = { .sandbox = HOLT_INIT(
                                                                      holt_sandbox_options) };
     cleanup_result struct holt_sandbox *sandbox = NULL;
+    struct holt_permission_rules rules;
     struct holt_error error;
     int next, status;
 
@@ -146,6 +166,7 @@ static int create_run(int argc, char **argv)
     options.sandbox.labels = (const char *const *)options.labels.items;
     options.sandbox.volumes = (const char *const *)options.volumes.items;
     options.sandbox.secrets = (const char *const *)options.secrets.items;
+    options.sandbox.permissions = permission_rules(&options.permissions, &rules);
     if (holt_sandbox_create(connection.holt, &options.sandbox, HOLT_NO_DEADLINE, &sandbox, &error) <
         0)
         return report_holt_error(&error);

@@ -12,6 +12,7 @@
 #include "cli/core/lifetime.h"
 #include "cli/core/network_options.h"
 #include "cli/core/output.h"
+#include "cli/core/permission_options.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/core/words.h"
@@ -267,11 +268,13 @@ struct fork_options {
     struct holt_fork_options request; /* all but labels */
     struct words labels;
     struct network_options network;
+    struct permission_options permissions;
 };
 
 static void fork_options_done(struct fork_options *options)
 {
     words_done(&options->labels);
+    permission_options_done(&options->permissions);
     network_options_done(&options->network);
 }
 
@@ -310,6 +313,16 @@ static int set_net_file(void *into, const char *value, struct err *err)
     return network_add_file(&((struct fork_options *)into)->network, value, err);
 }
 
+static int set_perm(void *into, const char *value, struct err *err)
+{
+    return permission_add(&((struct fork_options *)into)->permissions, value, err);
+}
+
+static int set_perm_file(void *into, const char *value, struct err *err)
+{
+    return permission_add_file(&((struct fork_options *)into)->permissions, value, err);
+}
+
 static const struct option_row fork_rows[] = {
     { "count", 'n', "NUMBER", "how many to create, all or none",
       OPTION_U32(struct fork_options, request.count, 1, "a number like 8") },
@@ -329,6 +342,11 @@ static const struct option_row fork_rows[] = {
     { "net-file", 0, "FILE",
       "a file with lines 'mode MODE', 'allow RULE', 'deny RULE', 'proxy URL'",
       OPTION_CALL(set_net_file) },
+    { "preset", 0, "NAME", "other permissions than the original: agent-safe, read-only, ...",
+      OPTION_TEXT(struct fork_options, permissions.preset) },
+    { "perm", 0, "RULE", "a rule instead of those of the original; may be repeated",
+      OPTION_CALL(set_perm) },
+    { "perm-file", 0, "FILE", "a file with one rule a line", OPTION_CALL(set_perm_file) },
     OPTION_OUTPUT,
     OPTION_JSON,
     { "quiet", 'q', NULL, "print only ids (the default)", OPTION_CALL(option_set_quiet) },
@@ -344,6 +362,7 @@ static int fork_run(int argc, char **argv)
     cleanup_with(fork_options_done) struct fork_options options = { .request = HOLT_INIT(
                                                                         holt_fork_options) };
     cleanup_result struct holt_sandbox_list *list = NULL;
+    struct holt_permission_rules permissions;
     struct holt_network_rules rules;
     struct holt_error error;
     int next, status;
@@ -356,6 +375,7 @@ static int fork_run(int argc, char **argv)
     options.request.labels = (const char *const *)options.labels.items;
     options.request.network = network_rules(&options.network, &rules);
     options.request.proxy = options.network.proxy;
+    options.request.permissions = permission_rules(&options.permissions, &permissions);
     if (holt_sandbox_fork(connection.holt, argv[next], &options.request, HOLT_NO_DEADLINE, &list,
                           &error) < 0)
         return report_holt_error(&error);

@@ -162,6 +162,20 @@ static const struct msg_codebase_mount *codebase_make(const char *text, struct a
     return mount;
 }
 
+static const struct msg_permission_policy *
+permissions_make(const struct holt_permission_rules *rules, struct arena *arena)
+{
+    struct msg_permission_policy *policy;
+
+    if (!rules)
+        return NULL;
+    policy = arena_take(arena, 1, sizeof(*policy));
+    *policy = (struct msg_permission_policy){ .preset = rules->preset,
+                                              .rules = rules->rules,
+                                              .rules_count = request_count(rules->rules) };
+    return policy;
+}
+
 static const struct holt_agent *agent_make(void *result, const struct msg_agent *message)
 {
     struct holt_agent *agent = result_part(result, 1, sizeof(*agent));
@@ -245,6 +259,7 @@ int holt_sandbox_create(struct holt *holt, const struct holt_sandbox_options *op
         .secrets = given.secrets,
         .secrets_count = request_count(given.secrets),
         .type = given.type,
+        .permissions = permissions_make(given.permissions, &arena),
     };
     if (request_pairs(&arena, given.labels, &request.labels, &request.labels_count, error) < 0 ||
         agent_settings_take(given.agent, &arena, &request.agent, error) < 0)
@@ -419,6 +434,7 @@ int holt_sandbox_fork(struct holt *holt, const char *sandbox,
         .ttl_ms = given.ttl_ms,
         .expire_action = given.expire_action,
         .network = request_network(given.network, given.proxy, NULL, &network),
+        .permissions = permissions_make(given.permissions, &arena),
     };
     if (request_pairs(&arena, given.labels, &request.labels, &request.labels_count, error) < 0)
         return -1;

@@ -302,6 +302,38 @@ def secret_calls(call):
     call("remove no secret", "SecretService/Remove", secret="service")
 
 
+def permission_calls(call):
+    call("permissions of a sandbox without rules", "PermissionService/List", sandboxId="coding")
+    call("permissions without a codebase", "PermissionService/List", sandboxId="plain")
+    call("rules for a sandbox that runs without", "PermissionService/Set", sandboxId="coding", preset="read-only")
+    call("create with permissions", "SandboxService/Create", name="careful", codebase={"codebase": "app"},
+         permissions={"preset": "agent-safe", "rules": ["/src/**=write", "file:/Makefile=view@7"]})
+    call("create with no such preset", "SandboxService/Create", codebase={"codebase": "app"}, permissions={"preset": "safe"})
+    call("create with a bad permission", "SandboxService/Create", codebase={"codebase": "app"}, permissions={"rules": ["/a[=read"]})
+    call("create with permissions without a codebase", "SandboxService/Create", permissions={"preset": "read-only"})
+    call("permissions", "PermissionService/List", sandboxId="careful")
+    call("get a sandbox with permissions", "SandboxService/Get", sandboxId="careful")
+    call("why", "PermissionService/Why", sandboxId="careful", path="/workspace/a/.env")
+    call("why relative", "PermissionService/Why", sandboxId="careful", path="src/main.c")
+    call("why outside", "PermissionService/Why", sandboxId="careful", path="/etc/passwd")
+    call("test a read", "PermissionService/Test", sandboxId="careful", path="README", operation="read")
+    call("test a write", "PermissionService/Test", sandboxId="careful", path="README", operation="write")
+    call("test what is hidden", "PermissionService/Test", sandboxId="careful", path=".env", operation="stat")
+    call("test a rename", "PermissionService/Test", sandboxId="careful", path="src/a", operation="rename", to="src/.env")
+    call("test a rename without a target", "PermissionService/Test", sandboxId="careful", path="src/a", operation="rename")
+    call("test no operation", "PermissionService/Test", sandboxId="careful", path="a", operation="look")
+    call("add permissions", "PermissionService/Add", sandboxId="careful", rules=["vendor/=read@20"])
+    call("add a bad permission", "PermissionService/Add", sandboxId="careful", rules=["/a=rw"])
+    call("remove permissions", "PermissionService/Remove", sandboxId="careful", rules=["/vendor=read@20"])
+    call("remove no permission", "PermissionService/Remove", sandboxId="careful", rules=["/vendor=read@20"])
+    call("set permissions", "PermissionService/Set", sandboxId="careful", preset="development", revoke=True)
+    call("fork with permissions", "SandboxService/Fork", sandboxId="careful", name="freer", permissions={"preset": "full-access"})
+    call("tree", "PermissionService/Tree", sandboxId="careful")
+    call("tree of nothing", "PermissionService/Tree", sandboxId="careful", path="none")
+    call("destroy the fork", "SandboxService/Destroy", sandboxId="freer")
+    call("destroy the careful one", "SandboxService/Destroy", sandboxId="careful")
+
+
 def codebase_calls(call, run):
     call("no codebases", "CodebaseService/List")
     call("volume for a codebase", "VolumeService/Create", name="sources")
@@ -324,6 +356,7 @@ def codebase_calls(call, run):
     call("apply to a directory of others", "CodebaseService/Apply", codebase="app", directory="/etc", version=0)
     call("get a sandbox with a codebase", "SandboxService/Get", sandboxId="coding")
     call("discard changes", "CodebaseService/Discard", sandboxId="coding")
+    permission_calls(call)
     call("discard without a codebase", "CodebaseService/Discard", sandboxId="plain")
     call("remove a codebase in use", "CodebaseService/Remove", codebase="app")
     call("destroy coding", "SandboxService/Destroy", sandboxId="coding")
@@ -731,6 +764,10 @@ BASES = {  # a request that is right, and is refused for what it names, or chang
     "CodebaseService/Add": {"name": "nothing", "source": "nothing"}, "CodebaseService/List": {},
     "CodebaseService/Remove": {"codebase": "nothing"}, "CodebaseService/Log": {"codebase": "nothing"},
     "CodebaseService/Apply": {"codebase": "nothing"},
+    "PermissionService/List": NOBODY, "PermissionService/Set": NOBODY,
+    "PermissionService/Add": {**NOBODY, "rules": ["/a=read"]}, "PermissionService/Remove": {**NOBODY, "rules": ["/a=read"]},
+    "PermissionService/Why": {**NOBODY, "path": "a"}, "PermissionService/Test": {**NOBODY, "path": "a", "operation": "read"},
+    "PermissionService/Tree": NOBODY,
     "CodebaseService/Commit": NOBODY, "CodebaseService/Discard": NOBODY,
     "AgentService/List": {}, "AgentService/Get": {"name": "nothing"},
     "VolumeService/Create": {"name": "a volume's name"}, "VolumeService/List": {},

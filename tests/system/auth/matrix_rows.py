@@ -153,6 +153,13 @@ HOLT = {
     "CodebaseService/Apply": Host({"codebase": "{codebase}"}),
     "CodebaseService/Commit": [{"sandboxId": "{coding}"}],
     "CodebaseService/Discard": [{"sandboxId": "{coding}"}],
+    "PermissionService/List": [{"sandboxId": "{coding}"}],
+    "PermissionService/Set": [{"sandboxId": "{coding}", "preset": "full-access"}],
+    "PermissionService/Add": [{"sandboxId": "{coding}", "rules": ["/a=read"]}],
+    "PermissionService/Remove": [{"sandboxId": "{coding}", "rules": ["/a=read"]}],
+    "PermissionService/Why": [{"sandboxId": "{coding}", "path": "a"}],
+    "PermissionService/Test": [{"sandboxId": "{coding}", "path": "a", "operation": "read"}],
+    "PermissionService/Tree": [{"sandboxId": "{coding}"}],
     "VolumeService/Create": Makes({"name": "made"}),
     "VolumeService/List": Lists(),
     "VolumeService/Remove": [{"volume": "{volume}"}, {"volume": "{volume_name}"}],
@@ -258,6 +265,7 @@ CONTROL = {
     "TemplateService/Pull": {"pull 'other.example/new:1': images of registry 'other.example' are not allowed"},  # the daemon of the test allows none
     "NetworkService/Set": {"ok", "the sandbox has no rule 'a.test'"},
     "NetworkService/Learn": {"permission_denied"},  # the host of the test has net.mode = none
+    "PermissionService/Remove": {"ok", "the sandbox has no rule '/a=read'"},
     "SandboxService/Resume": {"ok", "failed_precondition"},  # the first row has resumed it
     "SecretService/Remove": {"ok", "not_found"},  # the first row has removed it
     "TemplateService/Remove": {"failed_precondition"},  # in use by sandboxes of other rows

@@ -198,7 +198,8 @@ def holt_objects(client):
     secret = client.must("SecretService/Set", name=WORD + "-secret", value=WORD + "-value", hosts=["*.example.com"])["secret"]
     codebase = client.must("CodebaseService/Add", name=WORD + "-codebase", source=volume["id"])["codebase"]
     running = sandbox_make(client, WORD + "-running", volumes=[{"volume": volume["id"], "path": "/data"}])
-    coding = sandbox_make(client, WORD + "-coding", codebase={"codebase": codebase["id"], "path": "/code"})
+    coding = sandbox_make(client, WORD + "-coding", codebase={"codebase": codebase["id"], "path": "/code"},
+                          permissions={"preset": "full-access"})
     at = {"sandboxId": running}
     made = {"sandbox": running, "volume": volume["id"], "volume_name": volume["name"],
             "secret": secret["id"], "secret_name": secret["name"],

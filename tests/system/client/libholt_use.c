@@ -698,6 +698,8 @@ static void use_volumes(void)
     holt_free(writer);
 }
 
+#include "libholt_use_permission.h"
+
 static void use_codebases(void)
 {
     struct holt_sandbox_options options = HOLT_INIT(holt_sandbox_options);
@@ -974,6 +976,7 @@ int main(void)
     use_tokens();
     use_volumes();
     use_codebases();
+    use_permissions();
     use_env();
     holt_close(holt);
     return 0;
