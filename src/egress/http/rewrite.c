@@ -278,14 +278,15 @@ static bool is_json(const struct http_fields *fields)
     return type && memmem(type->value.at, type->value.len, "json", 4);
 }
 
-static int header_set(const struct rewrite_way *way, const struct http_fields *fields, size_t i,
-                      struct rewrite *ret)
+/* The client has no say: what its field Connection names is set all the same. */
+static int header_set(const struct rewrite_way *way, size_t i, struct rewrite *ret)
 {
+    static const struct http_fields none = { .count = 0 };
     const struct broker_secret *secret = &way->secrets->items[i];
     cleanup_with(wiped_done) struct buf value = BUF_INIT(TEXT_MAX);
     struct http_text name = { secret->field, strlen(secret->field) };
 
-    if (field_is_left_out(ret, fields, name))
+    if (field_is_left_out(ret, &none, name))
         return 0;
     if (!secret->value)
         return rewrite_refuse(ret, "the value of a header that a rule sets is gone");
@@ -298,14 +299,13 @@ static int header_set(const struct rewrite_way *way, const struct http_fields *f
     return 0;
 }
 
-static int headers_set(const struct rewrite_way *way, const struct http_fields *fields,
-                       struct rewrite *ret)
+static int headers_set(const struct rewrite_way *way, struct rewrite *ret)
 {
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < way->secrets->count; i++)
         if (broker_secret_is_set(way->secrets, i, way->name, way->port))
-            r = header_set(way, fields, i, ret);
+            r = header_set(way, i, ret);
     return r;
 }
 
@@ -338,7 +338,7 @@ int rewrite_head(const struct rewrite_way *way, const struct http_head *head,
     for (size_t i = 0; r == 0 && i < fields->count; i++)
         r = field_rewrite(way, fields, i, ret);
     if (r == 0)
-        r = headers_set(way, fields, ret);
+        r = headers_set(way, ret);
     if (r == 0 && ret->searches)
         r = http_draft_add_text(&ret->draft, "Accept-Encoding", "identity");
     return r;

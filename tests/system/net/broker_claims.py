@@ -156,6 +156,8 @@ def headers_are_set():
     curl("-H", "X-Team: red", "https://api.test/")
     equal(("blue", "agent"), (header_seen("X-Team"), header_seen("User-Agent")))
     equal(1, sum(name.lower() == "x-team" for name, _ in api.seen[-1]["headers"]), "the number of headers")
+    curl("-H", "Connection: X-Team, User-Agent, keep-alive", "-H", "X-Team: red", "https://api.test/")
+    equal(("blue", "agent"), (header_seen("X-Team"), header_seen("User-Agent")), "fields that the client calls those of its connection")
     net.set(secrets=[set_header("Host", "evil.test"), set_header("Content-Length", "7")])
     curl("https://api.test/")
     equal(("api.test", None), (header_seen("Host"), header_seen("Content-Length")))
