@@ -135,6 +135,7 @@ soak: ## the long form of some tests: ten thousand sandboxes, 500 random program
 	PROPERTY_PROGRAMS=500 $(filter %/host/property_test,$(KERNEL_TESTS))
 	HOLT_BUILD_DIR=$(OUT) VIEW_PROPERTY_ROUNDS=5000 $(filter %/viewfs/property_test,$(KERNEL_TESTS))
 	HOLT_BUILD_DIR=$(OUT) VIEW_RACE_ROUNDS=200000 $(filter %/viewfs/attack_test,$(KERNEL_TESTS))
+	VIEW_PAIRS=10000000 $(filter %/view/model_test,$(UNIT_TESTS))
 	SLOW_GIB=10 $(shell find tests/system -name slow_test)
 	SLOW_END_FILES=150000 unshare --mount --propagation private tests/system/host/slow_end_test
 	IDLE_SANDBOXES=5000 unshare --mount --propagation private tests/system/host/idle_test
