@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/text/base64.h"
+#include "host/view/query.h"
 #include "toolbox/tool_internal.h"
 #include "toolbox/worker.h"
 
@@ -28,6 +29,21 @@ static int job_take_reply(struct tool_job *job, struct tool_worker_reply *reply,
     for (size_t i = 0; job->wants_changed && i < reply->change_count; i++)
         tool_job_add_change(job, reply->changes[i].kind, reply->changes[i].path);
     return r < 0 ? err_sys(err, r, "store the image that %s has read", job->tool->name) : 0;
+}
+
+/* Names the rule that protects a path, so that a model does not try again. */
+static int job_name_rule(struct tool_job *job, struct err *err)
+{
+    const char *path = json_string_value(json_object_get(job->params, "path"));
+    char reason[PERMISSION_REASON_SIZE];
+    int r;
+
+    if (!job->result.is_error || !path || !job->text.data ||
+        !strcasestr(job->text.data, "permission denied") ||
+        !permission_reason(job->sandbox, path, reason))
+        return 0;
+    r = buf_printf(&job->text, " It is %s.", reason);
+    return r < 0 ? err_sys(err, r, "store the result of %s", job->tool->name) : 0;
 }
 
 static int job_time_out(struct tool_job *job)
@@ -55,7 +71,8 @@ static int job_run_worker(struct tool_job *job, int watch_fd, struct err *err)
 
     if (r == -ETIMEDOUT)
         return job_time_out(job);
-    return r < 0 ? tool_job_fail(job, r, err) : job_take_reply(job, &reply, err);
+    r = r < 0 ? tool_job_fail(job, r, err) : job_take_reply(job, &reply, err);
+    return r < 0 ? r : job_name_rule(job, err);
 }
 
 static void set_cancel_fd(struct tool_job *job, int fd)

@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/xalloc.h"
+#include "host/codebase/codebase.h"
 #include "host/core/host_internal.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "kernel/path.h"
@@ -66,6 +67,22 @@ int permission_why(struct sandbox *sandbox, const char *path, struct permission_
     int r = sandbox_permissions(sandbox, &permissions, err);
 
     return r < 0 ? r : answer_make(sandbox, &permissions, path, ret, err);
+}
+
+bool permission_reason(struct sandbox *sandbox, const char *path, char ret[PERMISSION_REASON_SIZE])
+{
+    cleanup_free struct permission_answer *answer = xcalloc(1, sizeof(*answer));
+    struct err ignored;
+
+    if (*path != '/' && strcmp(sandbox->info.codebase_path, CODEBASE_MOUNT_POINT) != 0)
+        return false;
+    if (permission_why(sandbox, path, answer, &ignored) < 0 || !answer->rule[0] ||
+        answer->decision.level == VIEW_NONE || answer->decision.level == VIEW_WRITE)
+        return false;
+    (void)snprintf(ret, PERMISSION_REASON_SIZE, "%s by rule '%s'",
+                   answer->decision.level == VIEW_READ ? "read-only" : "without contents",
+                   answer->rule);
+    return true;
 }
 
 /* --- one operation ---------------------------------------------------------------------------- */

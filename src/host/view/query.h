@@ -27,6 +27,12 @@ struct permission_answer {
 int permission_why(struct sandbox *sandbox, const char *path, struct permission_answer *ret,
                    struct err *err);
 
+enum { PERMISSION_REASON_SIZE = VIEW_RULE_TEXT_SIZE + 32 };
+
+/* Writes why a path of a client's cannot be written or read, "read-only by rule '/a=read'". Returns
+ * false if no rule is the reason, or if the path is hidden: then it does not exist. */
+bool permission_reason(struct sandbox *sandbox, const char *path, char ret[PERMISSION_REASON_SIZE]);
+
 /* Writes the errno of a system call (0: it is allowed), and which path decides. The operations are
  * those of PermissionTestRequest; `to` is the second path of rename and link. */
 struct permission_operation {
