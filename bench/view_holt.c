@@ -255,8 +255,8 @@ int main(int argc, char **argv)
     int dir_fd, lower_fd, overlay_fd, served_fd, mount_fd;
     double began;
 
-    file_count = argc > 1 ? (unsigned)atoi(argv[1]) : 50000;
-    seconds = argc > 2 ? atof(argv[2]) : 2;
+    file_count = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 50000;
+    seconds = argc > 2 ? strtod(argv[2], NULL) : 2;
     check(file_count >= FILES_PER_DIRECTORY && mkdtemp(dir), dir);
     check(mount("tmpfs", dir, "tmpfs", 0, "mode=0755") == 0, "mount a tmpfs");
     dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -45,16 +45,15 @@ static inline void world_died(void *context, const char *id, const char *reason)
 /* Puts holt-view next to this program. */
 static inline void world_link_program(void)
 {
-    char self[PATH_MAX], path[PATH_MAX + 16], target[PATH_MAX];
+    char self[PATH_MAX], path[PATH_MAX + 16], folder[PATH_MAX], target[PATH_MAX + 16];
     const char *build = getenv("HOLT_BUILD_DIR");
     ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
     CHECK(len > 0);
     self[len] = '\0';
     *strrchr(self, '/') = '\0';
-    CHECK(realpath(build ? build : "build", target));
-    CHECK(strlen(target) + sizeof("/holt-view") < sizeof(target));
-    (void)strcat(target, "/holt-view");
+    CHECK(realpath(build ? build : "build", folder));
+    (void)snprintf(target, sizeof(target), "%s/holt-view", folder);
     (void)snprintf(path, sizeof(path), "%s/holt-view", self);
     CHECK(symlink(target, path) == 0 || errno == EEXIST);
 }
