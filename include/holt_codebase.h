@@ -80,10 +80,37 @@ HOLT_API int holt_codebase_apply(struct holt *holt, const char *codebase, const 
                                  const uint32_t *version, int64_t deadline,
                                  struct holt_codebase_applying **ret, struct holt_error *error);
 
-/* Makes the codebase in a sandbox that of the version it derives from, and ends its processes.
- * holt_diff with is_from_codebase reports what would be lost. */
-HOLT_API int holt_codebase_discard(struct holt *holt, const char *sandbox, int64_t deadline,
-                                   struct holt_error *error);
+/* Whose side wins where both have changed. */
+enum holt_codebase_side {
+    HOLT_CODEBASE_NEITHER, /* conflicts are reported */
+    HOLT_CODEBASE_OURS,    /* that of the sandbox */
+    HOLT_CODEBASE_THEIRS,  /* that of the codebase, or of the other sandbox */
+};
+
+struct holt_codebase_merging {
+    uint32_t base;  /* the version that the changes of the sandbox are compared with now */
+    uint64_t files; /* paths that were taken */
+    uint64_t conflict_count;
+    size_t count; /* of the conflicts that are listed, at most 1000 */
+    const struct holt_codebase_conflict *const *conflicts;
+};
+
+/* Takes what others have committed since the version that a sandbox derives from, and ends its
+ * processes. All or nothing: succeeds without an effect if there are conflicts. */
+HOLT_API int holt_codebase_rebase(struct holt *holt, const char *sandbox,
+                                  enum holt_codebase_side side, int64_t deadline,
+                                  struct holt_codebase_merging **ret, struct holt_error *error);
+
+/* Takes what another sandbox of the same codebase has changed, in the same way. */
+HOLT_API int holt_codebase_merge(struct holt *holt, const char *sandbox, const char *from,
+                                 enum holt_codebase_side side, int64_t deadline,
+                                 struct holt_codebase_merging **ret, struct holt_error *error);
+
+/* Makes the codebase in a sandbox, or one path of it (NULL: all; absolute, or relative to its top),
+ * that of the version it derives from, and ends its processes. holt_diff with is_from_codebase
+ * reports what would be lost. */
+HOLT_API int holt_codebase_discard(struct holt *holt, const char *sandbox, const char *path,
+                                   int64_t deadline, struct holt_error *error);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "host/codebase/apply.h"
+#include "host/codebase/merge.h"
 #include "host/sandbox/sandbox.h"
 
 static struct msg_codebase codebase_message(const struct codebase_info *info)
@@ -132,11 +133,56 @@ int codebase_service_apply(const struct call *call,
     return r;
 }
 
+static int merging_reply(const struct call *call, const struct codebase_merging *merging,
+                         struct err *err)
+{
+    return call_reply(call,
+                      MESSAGE(msg_codebase_merge_response, .base = merging->base,
+                              .files = merging->files,
+                              .conflicts = conflict_messages(call, &merging->conflicts),
+                              .conflicts_count = merging->conflicts.listed,
+                              .conflict_count = merging->conflicts.count),
+                      err);
+}
+
+int codebase_service_rebase(const struct call *call,
+                            const struct msg_codebase_rebase_request *request, struct err *err)
+{
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    struct codebase_merging merging = { .files = 0 };
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
+
+    if (r == 0)
+        r = sandbox_rebase_codebase(sandbox, (enum codebase_side)request->side, &merging, err);
+    if (r == 0)
+        r = merging_reply(call, &merging, err);
+    conflicts_done(&merging.conflicts);
+    return r;
+}
+
+int codebase_service_merge(const struct call *call,
+                           const struct msg_codebase_merge_request *request, struct err *err)
+{
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    cleanup_with(sandbox_unref_slot) struct sandbox *from = NULL;
+    struct codebase_merging merging = { .files = 0 };
+    int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
+
+    if (r == 0)
+        r = sandbox_find(call->host, call->caller, request->from_sandbox_id, &from, err);
+    if (r == 0)
+        r = sandbox_merge_codebase(sandbox, from, (enum codebase_side)request->side, &merging, err);
+    if (r == 0)
+        r = merging_reply(call, &merging, err);
+    conflicts_done(&merging.conflicts);
+    return r;
+}
+
 int codebase_service_discard(const struct call *call,
                              const struct msg_codebase_discard_request *request, struct err *err)
 {
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
     int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
 
-    return r < 0 ? r : sandbox_discard_codebase(sandbox, err);
+    return r < 0 ? r : sandbox_discard_codebase(sandbox, request->path, err);
 }

@@ -89,6 +89,8 @@ const struct command *const commands[] = {
     &command_changes,
     &command_commit,
     &command_discard,
+    &command_rebase,
+    &command_merge,
     &command_perm_ls,
     &command_perm_set,
     &command_perm_add,

@@ -171,64 +171,6 @@ static int codebase_log_run(int argc, char **argv)
     return listing_print(&listing, &options);
 }
 
-struct apply_options {
-    struct output_options output;
-    uint32_t version; /* UINT32_MAX: the newest */
-};
-
-static const struct option_row apply_rows[] = {
-    { "version", 0, "NUMBER", "the version to write; by default the newest",
-      OPTION_U32(struct apply_options, version, 0, "a version") },
-    OPTION_OUTPUT,
-    OPTION_JSON,
-    OPTION_HELP,
-};
-
-static const struct option_table apply_table = { apply_rows, ARRAY_SIZE(apply_rows), NULL };
-
-static int conflicts_report(const struct holt_codebase_applying *applying)
-{
-    struct err err;
-
-    for (size_t i = 0; i < applying->count; i++)
-        report_note("'%s' %s", applying->conflicts[i]->path, applying->conflicts[i]->reason);
-    (void)err_set(&err, ERR_BUSY, "nothing was written: conflicts in %" PRIu64 " paths",
-                  applying->conflict_count);
-    return report_err(&err);
-}
-
-static int codebase_apply_run(int argc, char **argv)
-{
-    static const struct operands operands = { 1, 2, "a CODEBASE and at most one DIR" };
-    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
-    cleanup_result struct holt_codebase_applying *applying = NULL;
-    struct apply_options options = { .version = UINT32_MAX };
-    char path[PATH_MAX];
-    const char *directory = NULL;
-    struct holt_error error;
-    int next, status;
-
-    if (!command_parse(&command_codebase_apply, &options, argc, argv, &next, &status))
-        return status;
-    if (!command_has_operands(&command_codebase_apply, &operands, argc - next))
-        return STATUS_HOLT;
-    if (argc - next == 2 && !(directory = realpath(argv[next + 1], path)))
-        return report_usage("cannot open directory '%s': %s", argv[next + 1], strerror(errno));
-    if (connection_open(&connection) < 0)
-        return STATUS_HOLT;
-    if (holt_codebase_apply(connection.holt, argv[next], directory,
-                            options.version == UINT32_MAX ? NULL : &options.version,
-                            HOLT_NO_DEADLINE, &applying, &error) < 0)
-        return report_holt_error(&error);
-    if (applying->conflict_count > 0)
-        return conflicts_report(applying);
-    if (options.output.wants_json)
-        return output_json(applying, NULL);
-    (void)printf("applied version %" PRIu32 " (%" PRIu64 " paths written)\n", applying->version,
-                 applying->files);
-    return command_printed();
-}
-
 struct commit_options {
     struct output_options output;
     const char *message;
@@ -268,16 +210,21 @@ static int commit_run(int argc, char **argv)
     return command_printed();
 }
 
-static int discard_one(struct holt *holt, const char *sandbox, const char *word,
-                       struct holt_error *error)
-{
-    (void)sandbox;
-    return holt_codebase_discard(holt, word, HOLT_NO_DEADLINE, error);
-}
-
 static int discard_run(int argc, char **argv)
 {
-    return each_run(&(struct each){ &command_discard, "an ID", false, discard_one }, argc, argv);
+    static const struct operands operands = { 1, 2, "an ID and at most one PATH" };
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct holt_error error;
+    int next, status;
+
+    if (!command_parse_plain(&command_discard, &operands, argc, argv, &next, &status))
+        return status;
+    if (connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    if (holt_codebase_discard(connection.holt, argv[next], argc - next == 2 ? argv[next + 1] : NULL,
+                              HOLT_NO_DEADLINE, &error) < 0)
+        return report_holt_error(&error);
+    return STATUS_OK;
 }
 
 const struct command command_codebase_add = {
@@ -317,16 +264,6 @@ const struct command command_codebase_rm = {
     .run = codebase_rm_run,
 };
 
-const struct command command_codebase_apply = {
-    .group = "Codebases",
-    .name = "codebase apply",
-    .operands = "CODEBASE [DIR]",
-    .summary = "Write a version to its directory of the host, as the owner of the directory",
-    .example = "holt codebase apply app",
-    .options = &apply_table,
-    .run = codebase_apply_run,
-};
-
 const struct command command_commit = {
     .group = "Codebases",
     .name = "commit",
@@ -340,8 +277,9 @@ const struct command command_commit = {
 const struct command command_discard = {
     .group = "Codebases",
     .name = "discard",
-    .operands = "ID...",
-    .summary = "Undo all changes of a codebase since its version (ends all processes)",
-    .options = &each_force_table,
+    .operands = "ID [PATH]",
+    .summary = "Undo the changes of a codebase since its version (ends all processes)",
+    .example = "holt discard work src/main.c",
+    .options = &option_table_help,
     .run = discard_run,
 };

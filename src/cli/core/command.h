@@ -122,6 +122,8 @@ extern const struct command command_perm_why;
 extern const struct command command_perm_test;
 extern const struct command command_commit;
 extern const struct command command_discard;
+extern const struct command command_rebase;
+extern const struct command command_merge;
 extern const struct command command_template_build;
 extern const struct command command_template_import;
 extern const struct command command_template_pull;

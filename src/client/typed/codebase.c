@@ -153,10 +153,48 @@ int holt_codebase_apply(struct holt *holt, const char *codebase, const char *dir
     return client_call_for(holt, &call, sizeof(**ret), applying_fill, ret, error);
 }
 
-int holt_codebase_discard(struct holt *holt, const char *sandbox, int64_t deadline,
-                          struct holt_error *error)
+static int merging_fill(void *result, const void *message, struct holt_error *error)
 {
-    const struct msg_codebase_discard_request request = { .sandbox_id = sandbox };
+    const struct msg_codebase_merge_response *reply = message;
+    struct holt_codebase_merging *merging = result;
+
+    (void)error;
+    merging->base = reply->base;
+    merging->files = reply->files;
+    merging->conflict_count = reply->conflict_count;
+    merging->count = reply->conflicts_count;
+    merging->conflicts = RESULT_LIST(result, struct holt_codebase_conflict, conflict_fill,
+                                     reply->conflicts, reply->conflicts_count);
+    return 0;
+}
+
+int holt_codebase_rebase(struct holt *holt, const char *sandbox, enum holt_codebase_side side,
+                         int64_t deadline, struct holt_codebase_merging **ret,
+                         struct holt_error *error)
+{
+    const struct msg_codebase_rebase_request request = { .sandbox_id = sandbox,
+                                                         .side = (enum msg_codebase_side)side };
+    const struct client_call call = { &method_codebase_service_rebase, &request, false, deadline };
+
+    return client_call_for(holt, &call, sizeof(**ret), merging_fill, ret, error);
+}
+
+int holt_codebase_merge(struct holt *holt, const char *sandbox, const char *from,
+                        enum holt_codebase_side side, int64_t deadline,
+                        struct holt_codebase_merging **ret, struct holt_error *error)
+{
+    const struct msg_codebase_merge_request request = { .sandbox_id = sandbox,
+                                                        .from_sandbox_id = from,
+                                                        .side = (enum msg_codebase_side)side };
+    const struct client_call call = { &method_codebase_service_merge, &request, false, deadline };
+
+    return client_call_for(holt, &call, sizeof(**ret), merging_fill, ret, error);
+}
+
+int holt_codebase_discard(struct holt *holt, const char *sandbox, const char *path,
+                          int64_t deadline, struct holt_error *error)
+{
+    const struct msg_codebase_discard_request request = { .sandbox_id = sandbox, .path = path };
     const struct client_call call = { &method_codebase_service_discard, &request, false, deadline };
 
     return client_call_void(holt, &call, error);

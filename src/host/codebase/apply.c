@@ -274,7 +274,7 @@ int codebase_apply(struct host *host, const struct caller *caller,
     int r;
 
     *ret = (struct codebase_applying){ .version = 0 };
-    if (!caller_is_admin(caller))
+    if (!caller_is_host_admin(caller))
         return err_set(err, ERR_DENIED, "only an admin may write to a directory of the host");
     r = codebase_find(host, caller, spec->codebase, &target.info, err);
     if (r == 0)

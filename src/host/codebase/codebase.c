@@ -239,6 +239,7 @@ int codebases_recover(struct host *host, struct err *err)
     for (size_t i = 0; r == 0 && i < count; i++) {
         cleanup_close int fd = codebase_open_version(host->store, list[i].id, list[i].head);
 
+        (void)codebase_copies_remove(host->store, list[i].id); /* of an interrupted change */
         if (fd == -ENOENT) /* its removal was interrupted: every version that counts has files */
             r = codebase_delete(host, &list[i], err);
     }

@@ -9,6 +9,7 @@
 #include "base/fault.h"
 #include "host/codebase/codebase.h"
 #include "host/codebase/codebase_internal.h"
+#include "host/codebase/protection.h"
 #include "host/core/host_internal.h"
 #include "host/observe/event_internal.h"
 #include "host/registry/codebase.h"
@@ -30,22 +31,39 @@ static int head_check(struct sandbox *sandbox, struct err *err)
                   "codebase '%s' is at version %u and sandbox '%s' derives from version %u; "
                   "nothing was written",
                   info.name, info.head, own->id, own->codebase_base);
-    return err_remedy(err, "create a sandbox with the newest version and repeat the changes there");
+    return err_remedy(err, "take the newer version with 'holt rebase', then commit again");
 }
 
-static int change_count(const struct diff_entry *entry, void *context)
+/* What a commit contains, and what it must not. */
+struct change_check {
+    struct protection protection;
+    uint64_t count;
+    struct err *err;
+};
+
+static int change_check(const struct diff_entry *entry, void *context)
 {
-    (void)entry;
-    ++*(uint64_t *)context;
-    return 0;
+    struct change_check *check = context;
+    int r = protection_check_absolute(&check->protection, entry->path, check->err);
+
+    if (r == 0 && entry->old_path)
+        r = protection_check_absolute(&check->protection, entry->old_path, check->err);
+    check->count++;
+    return r;
 }
 
-static int changes_count(struct sandbox *sandbox, uint64_t *ret, struct err *err)
+static int changes_check(struct sandbox *sandbox, uint64_t *ret, struct err *err)
 {
     const struct sandbox_diff what = { .to = temporary, .is_from_codebase = true };
-    int r = sandbox_diff(sandbox, &what, change_count, ret, err);
+    struct change_check check = { .err = err };
+    int r = protection_open(sandbox, &check.protection, err);
 
-    if (r == 0 && *ret == 0)
+    if (r < 0)
+        return r;
+    r = sandbox_diff(sandbox, &what, change_check, &check, err);
+    protection_done(&check.protection);
+    *ret = check.count;
+    if (r == 0 && check.count == 0)
         r = err_set(err, ERR_INVALID, "sandbox '%s' has no changes to commit", sandbox->info.id);
     return r;
 }
@@ -55,7 +73,7 @@ static int version_make(struct sandbox *sandbox, struct codebase_version *versio
 {
     struct host *host = sandbox->host;
     struct codebase_changes changes;
-    int r = changes_count(sandbox, &version->files, err);
+    int r = changes_check(sandbox, &version->files, err);
 
     version->version = sandbox->info.codebase_base + 1;
     if (r == 0)

@@ -92,6 +92,8 @@ static const struct {
     [EVENT_CODEBASE_REMOVED] = { "codebase.removed", "codebase-remove" },
     [EVENT_CODEBASE_COMMITTED] = { "codebase.committed", "codebase-commit" },
     [EVENT_CODEBASE_APPLIED] = { "codebase.applied", "codebase-apply" },
+    [EVENT_CODEBASE_REBASED] = { "codebase.rebased", "codebase-rebase" },
+    [EVENT_CODEBASE_MERGED] = { "codebase.merged", "codebase-merge" },
     [EVENT_CODEBASE_DISCARDED] = { "codebase.discarded", "codebase-discard" },
     [EVENT_CODEBASE_UNAVAILABLE] = { "codebase.unavailable", "codebase-unavailable" },
     [EVENT_PERMISSIONS_CHANGED] = { "permissions.changed", "permissions-change" },

@@ -19,9 +19,9 @@
 
 enum { DRAIN_STEP_MS = 100 }; /* between two looks at the client of a pause that waits */
 
-static int sandbox_freeze(const struct sandbox *sandbox, bool on, struct err *err)
+int sandbox_freeze(const struct sandbox *sandbox, bool on, struct err *err)
 {
-    int r = cgroup_freeze(sandbox->host->cgroups, sandbox->info.machine, on);
+    int r = sandbox->machine ? cgroup_freeze(sandbox->host->cgroups, sandbox->info.machine, on) : 0;
 
     return r < 0 ? err_sys(err, r, "%s the processes of sandbox '%s'", on ? "freeze" : "thaw",
                            sandbox->info.id)

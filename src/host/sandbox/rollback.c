@@ -20,6 +20,7 @@
 struct live_tree {
     uint32_t generation;
     char base[SNAPSHOT_NAME_MAX + 1];
+    uint32_t codebase_base;
 };
 
 static void live_tree_switch(struct sandbox *sandbox, const struct live_tree *to)
@@ -28,18 +29,22 @@ static void live_tree_switch(struct sandbox *sandbox, const struct live_tree *to
     lock_take(&sandbox->lock);
     sandbox->info.generation = to->generation;
     memcpy(sandbox->info.base, to->base, sizeof(to->base));
+    sandbox->info.codebase_base = to->codebase_base;
     lock_release(&sandbox->lock);
 }
 
 /* Ends the processes of the machine and gives it the new root. A stopped sandbox has no machine. */
-static int rollback_move_machine(struct sandbox *sandbox, struct volume_mounts *ret_old,
-                                 struct err *err)
+static int rollback_move_machine(struct sandbox *sandbox, const struct rollback *rollback,
+                                 struct volume_mounts *ret_old, struct err *err)
 {
     struct machine *machine = sandbox->machine;
     int r;
 
     if (!machine)
         return 0;
+    r = rollback->is_frozen ? sandbox_freeze(sandbox, false, err) : 0;
+    if (r < 0)
+        return r;
     r = machine_end_processes(machine, KILLER_ROLLBACK);
     if (r < 0)
         return err_sys(err, r, "end the processes of sandbox '%s'", sandbox->info.id);
@@ -79,11 +84,22 @@ static void rollback_prune_newer(struct sandbox *sandbox, const char *than)
     }
 }
 
-/* What the new live tree is made of. */
-struct rollback {
-    const char *snapshot;
-    bool discards; /* the files are those of the moment, except for the codebase */
-};
+/* A snapshot of before a rebase lacks what others committed, so a commit must not take that as
+ * undone: its changes are compared with the version that they were made to. */
+static int rollback_rebase(const struct sandbox *sandbox, struct live_tree *tree, struct err *err)
+{
+    uint32_t now = 0, then = 0;
+    int r;
+
+    if (!volume_has_codebase(sandbox->volume))
+        return 0;
+    r = volume_layer_version(sandbox->volume, sandbox->info.generation, &now, err);
+    if (r == 0)
+        r = volume_layer_version(sandbox->volume, tree->generation, &then, err);
+    if (r == 0 && then < now)
+        tree->codebase_base = then;
+    return r;
+}
 
 /* Makes the new live tree, which nothing uses yet. */
 static int rollback_branch(struct sandbox *sandbox, const struct rollback *rollback,
@@ -92,39 +108,48 @@ static int rollback_branch(struct sandbox *sandbox, const struct rollback *rollb
     struct volume *volume = sandbox->volume;
     int r = volume_branch(volume, rollback->snapshot, ret_generation, err);
 
-    if (r < 0 || !rollback->discards)
+    if (r < 0 || !rollback->prepare)
         return r;
-    r = volume_reset_codebase(volume, *ret_generation, sandbox->info.codebase_base);
-    if (r == 0)
-        return 0;
-    (void)volume_drop(volume, *ret_generation);
-    return err_sys(err, r, "discard the changes of sandbox '%s'", sandbox->info.id);
+    r = rollback->prepare(sandbox, *ret_generation, rollback->context, err);
+    if (r < 0)
+        (void)volume_drop(volume, *ret_generation);
+    return r;
 }
 
-static int rollback_run(struct sandbox *sandbox, const struct rollback *rollback,
-                        enum sandbox_state state, struct err *err)
+int rollback_run(struct sandbox *sandbox, const struct rollback *rollback, enum sandbox_state state,
+                 struct err *err)
 {
     struct volume_mounts old_root = { .count = 0 };
-    struct live_tree old = { .generation = sandbox->info.generation }, new;
+    struct live_tree old = { .generation = sandbox->info.generation,
+                             .codebase_base = sandbox->info.codebase_base };
+    struct live_tree new = old;
     struct err ignored;
     int r = rollback_branch(sandbox, rollback, &new.generation, err);
 
     if (r < 0)
         return r;
     fault_point("rollback.branched");
+    if (!rollback->prepare)
+        r = rollback_rebase(sandbox, &new, err);
+    if (r < 0) {
+        (void)volume_drop(sandbox->volume, new.generation);
+        return r;
+    }
     memcpy(old.base, sandbox->info.base, sizeof(old.base));
     (void)snprintf(new.base, sizeof(new.base), "%s",
-                   rollback->discards ? old.base : rollback->snapshot);
+                   rollback->prepare ? old.base : rollback->snapshot);
+    if (rollback->prepare)
+        new.codebase_base = rollback->codebase_base;
     live_tree_switch(sandbox, &new);
     r = sandbox_record(sandbox, SANDBOX_ROLLING_BACK, err);
     fault_point("rollback.recorded");
     if (r == 0)
-        r = rollback_move_machine(sandbox, &old_root, err);
+        r = rollback_move_machine(sandbox, rollback, &old_root, err);
     if (r < 0) {
         rollback_undo(sandbox, &old, state);
         return r;
     }
-    if (!rollback->discards)
+    if (!rollback->prepare)
         shells_restore_snapshot(sandbox, rollback->snapshot);
     /* The rollback is complete even if this fails: the next write, or recovery, corrects the
      * state. That is also why it does not wait for the disk. */
@@ -166,46 +191,4 @@ int sandbox_rollback(struct sandbox *sandbox, const char *snapshot, bool wants_n
         rollback_prune_newer(sandbox, snapshot);
     sandbox_finish(sandbox, state);
     return metrics_note(sandbox->host->metrics, TIMED_ROLLBACK, began_ns, r);
-}
-
-/* Makes the new live tree from a snapshot of the moment. */
-static int discard_run(struct sandbox *sandbox, enum sandbox_state state, struct err *err)
-{
-    static const char temporary[] = SNAPSHOT_OWN_PREFIX "discard";
-    const struct rollback rollback = { .snapshot = temporary, .discards = true };
-    struct err ignored;
-    int r = sandbox_quiesce(sandbox, true, err);
-
-    if (r < 0)
-        return r;
-    r = volume_snapshot(sandbox->volume, temporary, err);
-    (void)sandbox_quiesce(sandbox, false, &ignored);
-    if (r < 0)
-        return r;
-    fault_point("discard.taken");
-    r = rollback_run(sandbox, &rollback, state, err);
-    (void)volume_remove_snapshot(sandbox->volume, temporary, &ignored);
-    return r;
-}
-
-int sandbox_discard_codebase(struct sandbox *sandbox, struct err *err)
-{
-    enum sandbox_state state;
-    int r;
-
-    if (!sandbox->info.codebase[0])
-        return sandbox_lacks_codebase(sandbox, err);
-    r = sandbox_begin(sandbox, OPERATION_ROLLBACK, &state, err);
-    if (r < 0)
-        return r;
-    sandbox_set_state(sandbox, SANDBOX_ROLLING_BACK);
-    r = sandbox_wait_starting(sandbox, err);
-    if (r == 0)
-        r = discard_run(sandbox, state, err);
-    if (r == 0)
-        sandbox_event(sandbox, EVENT_CODEBASE_DISCARDED,
-                      json_pack("{s:s, s:I}", "codebase", sandbox->info.codebase, "version",
-                                (json_int_t)sandbox->info.codebase_base));
-    sandbox_finish(sandbox, state);
-    return r;
 }

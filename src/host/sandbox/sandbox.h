@@ -282,8 +282,9 @@ struct sandbox_diff {
 int sandbox_diff(struct sandbox *sandbox, const struct sandbox_diff *what, diff_fn each,
                  void *context, struct err *err);
 
-/* Makes the codebase of the sandbox that of its base again, and ends its processes. */
-int sandbox_discard_codebase(struct sandbox *sandbox, struct err *err);
+/* Makes the codebase of the sandbox, or one path of it (absolute, or relative to its top; "": all),
+ * that of its base again, and ends its processes. */
+int sandbox_discard_codebase(struct sandbox *sandbox, const char *path, struct err *err);
 
 /* Creates a template from the present files. */
 int sandbox_commit(struct sandbox *sandbox, const char *template, struct template_info *ret,

@@ -165,6 +165,25 @@ int sandbox_record_later(struct sandbox *const *list, size_t count, enum sandbox
 struct volume *sandbox_pin(struct sandbox *sandbox);
 void sandbox_unpin(struct sandbox *sandbox);
 
+/* What a new live tree is made of, and what becomes of the machine. */
+struct rollback {
+    const char *snapshot;
+    /* Changes the new tree before anything uses it. Returns 0 or -errno, with err set. NULL: the
+     * sandbox goes back to the snapshot, with its shells. */
+    int (*prepare)(struct sandbox *sandbox, uint32_t generation, void *context, struct err *err);
+    void *context;
+    uint32_t codebase_base; /* with prepare: what the changes are compared with from then on */
+    bool is_frozen;         /* sandbox_freeze: thaw the processes, which end */
+};
+
+/* Makes a new live tree, moves the machine to it and ends its processes. The caller runs
+ * OPERATION_ROLLBACK, and state is the one before. */
+int rollback_run(struct sandbox *sandbox, const struct rollback *rollback, enum sandbox_state state,
+                 struct err *err);
+
+/* Freezes or thaws the processes of a sandbox, if it has a machine. */
+int sandbox_freeze(const struct sandbox *sandbox, bool on, struct err *err);
+
 /* Fails with ERR_INVALID: the sandbox has no codebase. */
 int sandbox_lacks_codebase(const struct sandbox *sandbox, struct err *err);
 

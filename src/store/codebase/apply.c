@@ -42,6 +42,11 @@ size_t apply_count(const struct apply_plan *plan)
     return plan->count;
 }
 
+const char *apply_path(const struct apply_plan *plan, size_t index)
+{
+    return plan->items[index].here.path;
+}
+
 static bool is_dir(const struct tree_entry *entry)
 {
     return entry->exists && S_ISDIR(entry->st.st_mode);

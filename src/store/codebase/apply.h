@@ -60,4 +60,6 @@ int apply_run(struct apply_plan *plan, struct err *err);
 
 /* Returns how many paths are to be written. */
 size_t apply_count(const struct apply_plan *plan);
+/* Returns one of them. */
+const char *apply_path(const struct apply_plan *plan, size_t index);
 void apply_plan_free(struct apply_plan *plan);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -120,47 +121,95 @@ static int upper_open(struct volume *volume, const char *snapshot, uint32_t *ret
     return *ret_fd < 0 ? -errno : 0;
 }
 
-static int commit_merge(struct volume *codebase, const struct volume *from, int upper_fd,
+static int commit_merge(struct volume *codebase, const struct merge *options,
                         struct codebase_changes *changes, struct err *err)
 {
     cleanup_close int fd = codebase->store->ops->open_tree(codebase, NULL, NULL);
-    const struct merge merge = {
-        .from_fd = upper_fd, .to_fd = fd, .is_layer = true, .mount_point = from->codebase.path
-    };
+    struct merge merge = *options;
 
+    merge.to_fd = fd;
     return fd < 0 ? err_sys(err, fd, "open the tree of a commit") : merge_run(&merge, changes, err);
 }
 
-int codebase_commit(struct volume *volume, const char *snapshot, uint32_t version,
-                    struct codebase_changes *ret, struct err *err)
+/* Fills the tree of a codebase with what a snapshot of a volume shows of it. */
+static int tree_fill(struct volume *codebase, struct volume *volume, const char *snapshot,
+                     bool keeps_links, struct codebase_changes *changes, struct err *err)
 {
     struct store *store = volume->store;
-    struct volume codebase = codebase_volume(store, volume->codebase.id);
-    struct codebase_changes changes = { 0 };
     char name[VERSION_NAME_BYTES];
     cleanup_close int upper_fd = -EBADF;
+    struct merge merge = { .is_layer = true,
+                           .keeps_links = keeps_links,
+                           .mount_point = volume->codebase.path };
     uint32_t lower = 0;
     int r = upper_open(volume, snapshot, &lower, &upper_fd);
 
     if (r < 0)
         return err_sys(err, r, "open what sandbox '%s' has written", volume->id);
-    r = store->ops->drop(&codebase, NULL, 1); /* of a commit that was interrupted */
+    r = store->ops->drop(codebase, NULL, codebase->generation); /* of one that was interrupted */
     if (r < 0 && r != -ENOENT)
         return err_sys(err, r, "remove the tree of an earlier commit");
-    r = store->ops->branch(&codebase, 1, &codebase, version_name(name, lower), err);
+    r = store->ops->branch(codebase, codebase->generation, codebase, version_name(name, lower),
+                           err);
     if (r < 0)
         return r;
     fault_point("codebase.branched");
-    r = commit_merge(&codebase, volume, upper_fd, &changes, err);
+    merge.from_fd = upper_fd;
+    r = commit_merge(codebase, &merge, changes, err);
+    if (r < 0)
+        (void)store->ops->drop(codebase, NULL, codebase->generation);
+    return r;
+}
+
+int codebase_commit(struct volume *volume, const char *snapshot, uint32_t version,
+                    struct codebase_changes *ret, struct err *err)
+{
+    struct volume codebase = codebase_volume(volume->store, volume->codebase.id);
+    struct codebase_changes changes = { 0 };
+    int r = tree_fill(&codebase, volume, snapshot, false, &changes, err);
+
     fault_point("codebase.merged");
-    if (r == 0)
-        r = version_publish(&codebase, version, err);
+    if (r < 0)
+        return r;
+    r = version_publish(&codebase, version, err);
     if (r < 0) {
-        (void)store->ops->drop(&codebase, NULL, 1);
+        (void)volume->store->ops->drop(&codebase, NULL, 1);
         return r;
     }
     *ret = changes;
     return 0;
+}
+
+int codebase_copy_make(struct volume *volume, const char *snapshot, unsigned number, int *ret_fd,
+                       struct err *err)
+{
+    struct volume codebase = codebase_volume(volume->store, volume->codebase.id);
+    struct codebase_changes ignored = { 0 };
+    int fd, r;
+
+    codebase.generation = codebase.last_generation = number + 1;
+    r = tree_fill(&codebase, volume, snapshot, true, &ignored, err);
+    if (r < 0)
+        return r;
+    fd = volume->store->ops->open_tree(&codebase, NULL, NULL);
+    if (fd < 0)
+        return err_sys(err, fd, "open a copy of codebase '%s'", codebase.id);
+    *ret_fd = fd;
+    return 0;
+}
+
+int codebase_copies_remove(struct store *store, const char *id)
+{
+    struct volume volume = codebase_volume(store, id);
+    int first = 0;
+
+    for (uint32_t generation = 1; generation <= CODEBASE_COPIES; generation++) {
+        int r = store->ops->drop(&volume, NULL, generation);
+
+        if (r < 0 && r != -ENOENT && first == 0)
+            first = r;
+    }
+    return first;
 }
 
 int codebase_destroy(struct store *store, const char *id)

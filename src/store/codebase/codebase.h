@@ -39,5 +39,15 @@ int codebase_open_version(struct store *store, const char *id, uint32_t version)
 int codebase_commit(struct volume *volume, const char *snapshot, uint32_t version,
                     struct codebase_changes *ret, struct err *err);
 
+/* Opens a plain copy of what a snapshot of a volume shows of its codebase, to be changed freely.
+ * The codebase has CODEBASE_COPIES of them, by number; an older one with this number is removed. It
+ * lacks what a version lacks. */
+enum { CODEBASE_COPIES = 2 };
+int codebase_copy_make(struct volume *volume, const char *snapshot, unsigned number, int *ret_fd,
+                       struct err *err);
+
+/* Removes all copies, also those that an interrupted operation has left. Returns 0 or -errno. */
+int codebase_copies_remove(struct store *store, const char *id);
+
 /* Removes a codebase with all versions. Returns 0, also if there is none, or -errno. */
 int codebase_destroy(struct store *store, const char *id);

@@ -135,7 +135,7 @@ static int link_merge(struct merge_state *state, int dir_fd, const char *name,
     if (len < 0)
         return errno == ENOENT ? 0 : -errno;
     target[len] = '\0';
-    if (keeps && !link_stays(state, target)) {
+    if (keeps && !state->merge->keeps_links && !link_stays(state, target)) {
         r = err_set(state->err, ERR_INVALID, "link '%.80s' leads out of the codebase, to '%.80s'",
                     name, target);
         (void)err_remedy(state->err, "remove the link or discard it, then commit again");

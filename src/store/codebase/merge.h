@@ -11,6 +11,7 @@ struct merge {
     int to_fd;
     bool is_layer;           /* from_fd is an upper directory: whiteouts remove, opaque directories
                                 replace, owners stay, and links must not leave the codebase */
+    bool keeps_links;        /* links of a layer may leave the codebase */
     const char *mount_point; /* of the codebase in the sandbox, for absolute links of a layer */
 };
 

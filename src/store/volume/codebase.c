@@ -4,9 +4,11 @@
 #include "store/codebase/codebase.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -14,11 +16,14 @@
 #include "base/files/tree.h"
 #include "base/text/parse.h"
 #include "store/backend/backend.h"
+#include "store/codebase/layer.h"
 #include "store/store_internal.h"
 #include "store/volume/volume.h"
 #include "store/volume/volume_internal.h"
 
 #define LAYER "codebase-"
+
+enum { MODE_BITS = 0777 };
 
 struct layer_search {
     uint32_t version;
@@ -72,22 +77,64 @@ int volume_set_codebase(struct volume *volume, const struct volume_codebase *cod
     return 0;
 }
 
-int volume_reset_codebase(struct volume *volume, uint32_t generation, uint32_t version)
+int volume_layer_version(const struct volume *volume, uint32_t generation, uint32_t *ret,
+                         struct err *err)
 {
     struct volume there = { .store = volume->store, .id = volume->id, .generation = generation };
     cleanup_close int tree_fd = volume->store->ops->open_tree(&there, NULL, NULL);
+    char name[VOLUME_CODEBASE_BYTES];
+    int r = tree_fd < 0 ? tree_fd : volume_codebase_layer(volume, tree_fd, name, ret);
+
+    return r < 0 ? err_sys(err, r, "read the codebase of volume '%s'", volume->id) : 0;
+}
+
+/* Replaces the layer of a tree by an empty one, with the owner and mode of its top. */
+static int layer_replace(const struct volume *volume, int tree_fd, uint32_t version)
+{
     char name[VOLUME_CODEBASE_BYTES], work[VOLUME_CODEBASE_BYTES + 8];
+    struct stat st = { .st_mode = 0 };
     uint32_t old = 0;
-    int r = tree_fd < 0 ? tree_fd : volume_codebase_layer(volume, tree_fd, name, &old);
+    int r = volume_codebase_layer(volume, tree_fd, name, &old);
 
     if (r < 0)
         return r;
+    (void)fstatat(tree_fd, name, &st, AT_SYMLINK_NOFOLLOW); /* it may have never been mounted */
     (void)snprintf(work, sizeof(work), "%s.work", name);
     r = tree_remove_at(tree_fd, name);
     if (r == 0)
         r = tree_remove_at(tree_fd, work);
     (void)snprintf(name, sizeof(name), LAYER "%" PRIu32, version);
-    return r == 0 ? volume_layer_make(tree_fd, name) : r;
+    if (r == 0)
+        r = volume_layer_make(tree_fd, name);
+    if (r == 0 && st.st_mode != 0 &&
+        (fchownat(tree_fd, name, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) < 0 ||
+         fchmodat(tree_fd, name, st.st_mode & MODE_BITS, 0) < 0))
+        r = -errno;
+    return r;
+}
+
+int volume_set_layer(struct volume *volume, uint32_t generation, uint32_t version, int copy_fd,
+                     struct err *err)
+{
+    struct volume there = { .store = volume->store, .id = volume->id, .generation = generation };
+    cleanup_close int tree_fd = volume->store->ops->open_tree(&there, NULL, NULL);
+    cleanup_close int upper_fd = -EBADF, lower_fd = -EBADF;
+    char name[VOLUME_CODEBASE_BYTES];
+    int r = tree_fd < 0 ? tree_fd : layer_replace(volume, tree_fd, version);
+
+    if (r < 0)
+        return err_sys(err, r, "replace the changes of sandbox '%s'", volume->id);
+    if (copy_fd < 0)
+        return 0;
+    (void)snprintf(name, sizeof(name), LAYER "%" PRIu32, version);
+    upper_fd = openat(tree_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (upper_fd < 0)
+        return err_sys(err, -errno, "open the changes of sandbox '%s'", volume->id);
+    lower_fd = codebase_open_version(volume->store, volume->codebase.id, version);
+    if (lower_fd < 0)
+        return err_sys(err, lower_fd, "open version %" PRIu32 " of codebase '%s'", version,
+                       volume->codebase.id);
+    return layer_fill(upper_fd, lower_fd, copy_fd, err);
 }
 
 int volume_view_set_version(const struct volume *volume, struct volume_view *view, uint32_t version,

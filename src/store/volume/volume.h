@@ -68,9 +68,14 @@ int volume_set_codebase(struct volume *volume, const struct volume_codebase *cod
                         struct err *err);
 bool volume_has_codebase(const struct volume *volume);
 
-/* Makes the codebase of a live tree, which is not mounted, that of a version without changes.
- * Returns 0 or -errno. */
-int volume_reset_codebase(struct volume *volume, uint32_t generation, uint32_t version);
+/* Makes the codebase of a live tree, which is not mounted, that of a version with the changes that
+ * lead to the tree copy_fd (negative: none). */
+int volume_set_layer(struct volume *volume, uint32_t generation, uint32_t version, int copy_fd,
+                     struct err *err);
+
+/* Returns the version that the changes of a live tree were made to. */
+int volume_layer_version(const struct volume *volume, uint32_t generation, uint32_t *ret,
+                         struct err *err);
 
 /* What the storage has of a volume. */
 struct volume_summary {

@@ -355,6 +355,19 @@ def codebase_calls(call, run):
     call("apply to no directory", "CodebaseService/Apply", codebase="app", directory="/no/such/path")
     call("apply to a directory of others", "CodebaseService/Apply", codebase="app", directory="/etc", version=0)
     call("get a sandbox with a codebase", "SandboxService/Get", sandboxId="coding")
+    call("create another with the codebase", "SandboxService/Create", name="merging", codebase={"codebase": "app"})
+    run("merging", "echo other >/workspace/new")
+    call("merge with conflicts", "CodebaseService/Merge", sandboxId="coding", fromSandboxId="merging")
+    call("merge", "CodebaseService/Merge", sandboxId="coding", fromSandboxId="merging", side="theirs")
+    call("merge with itself", "CodebaseService/Merge", sandboxId="coding", fromSandboxId="coding")
+    call("commit once more", "CodebaseService/Commit", sandboxId="coding")
+    run("merging", "echo third >/workspace/new")
+    call("rebase with conflicts", "CodebaseService/Rebase", sandboxId="merging")
+    call("rebase", "CodebaseService/Rebase", sandboxId="merging", side="ours")
+    call("rebase without a codebase", "CodebaseService/Rebase", sandboxId="plain")
+    call("discard a path", "CodebaseService/Discard", sandboxId="merging", path="/workspace/new")
+    call("discard a path elsewhere", "CodebaseService/Discard", sandboxId="merging", path="/etc")
+    call("destroy merging", "SandboxService/Destroy", sandboxId="merging")
     call("discard changes", "CodebaseService/Discard", sandboxId="coding")
     permission_calls(call)
     call("discard without a codebase", "CodebaseService/Discard", sandboxId="plain")
@@ -769,6 +782,7 @@ BASES = {  # a request that is right, and is refused for what it names, or chang
     "PermissionService/Why": {**NOBODY, "path": "a"}, "PermissionService/Test": {**NOBODY, "path": "a", "operation": "read"},
     "PermissionService/Tree": NOBODY,
     "CodebaseService/Commit": NOBODY, "CodebaseService/Discard": NOBODY,
+    "CodebaseService/Rebase": NOBODY, "CodebaseService/Merge": {**NOBODY, "fromSandboxId": "sb-0000000000000000"},
     "AgentService/List": {}, "AgentService/Get": {"name": "nothing"},
     "VolumeService/Create": {"name": "a volume's name"}, "VolumeService/List": {},
     "VolumeService/Remove": {"volume": "nothing"}, "VolumeService/Adopt": {"volume": "nothing"},

@@ -152,6 +152,8 @@ HOLT = {
     "CodebaseService/Log": [{"codebase": "{codebase}"}, {"codebase": "{codebase_name}"}],
     "CodebaseService/Apply": Host({"codebase": "{codebase}"}),
     "CodebaseService/Commit": [{"sandboxId": "{coding}"}],
+    "CodebaseService/Rebase": [{"sandboxId": "{coding}"}],
+    "CodebaseService/Merge": [{"sandboxId": "{coding}", "fromSandboxId": "own"}, {"sandboxId": "own", "fromSandboxId": "{coding}"}],
     "CodebaseService/Discard": [{"sandboxId": "{coding}"}],
     "PermissionService/List": [{"sandboxId": "{coding}"}],
     "PermissionService/Set": [{"sandboxId": "{coding}", "preset": "full-access"}],

@@ -706,6 +706,7 @@ static void use_codebases(void)
     struct holt_command write = COMMAND("sh", "-c", "printf new >/code/f");
     struct holt_codebase_version *version;
     struct holt_codebase_applying *applying;
+    struct holt_codebase_merging *merging;
     const uint32_t oldest = 0;
     char dir[] = "/tmp/holt-use.XXXXXX", file[64];
     struct holt_codebase_list *list;
@@ -747,7 +748,16 @@ static void use_codebases(void)
     IS(applying->conflicts[0]->path, "f");
     holt_free(applying);
     CHECK(unlink(file) == 0 && rmdir(dir) == 0);
-    CHECK(holt_codebase_discard(holt, sandbox->id, soon(), &error) == 0);
+    CHECK(holt_codebase_rebase(holt, sandbox->id, HOLT_CODEBASE_NEITHER, soon(), &merging,
+                               &error) == 0);
+    CHECK(merging->base == 1 && merging->files == 0 && merging->count == 0);
+    holt_free(merging);
+    CHECK(holt_codebase_merge(holt, sandbox->id, sandbox->id, HOLT_CODEBASE_OURS, soon(), &merging,
+                              &error) == -1);
+    IS(error.code, "invalid_argument");
+    CHECK(holt_codebase_discard(holt, sandbox->id, "f", soon(), &error) == -1);
+    IS(error.code, "invalid_argument");
+    CHECK(holt_codebase_discard(holt, sandbox->id, NULL, soon(), &error) == 0);
     CHECK(holt_codebase_remove(holt, "app", soon(), &error) == -1);
     IS(error.code, "failed_precondition");
     CHECK(holt_sandbox_destroy(holt, sandbox->id, soon(), &error) == 0);
