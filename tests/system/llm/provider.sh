@@ -1,10 +1,21 @@
 # shellcheck shell=bash
 # For tests that need a provider of models: upstream.mjs on this machine's loopback. Sourced after lib.sh.
 
+upstreams=()
+
+end_with_upstreams() { # the status is that of the test
+    local status=$?
+    [ ${#upstreams[@]} -eq 0 ] || kill "${upstreams[@]}"
+    (exit "$status")
+    cleanup
+}
+trap end_with_upstreams EXIT
+
 start_upstream() { # start_upstream LOG [FLAGS...]: sets $port and $upstream_pid
     : >"$1"
     node "$here/llm/upstream.mjs" "${@:2}" >"$1" 2>&1 </dev/null &
     upstream_pid=$!
+    upstreams+=("$upstream_pid")
     until grep -q '^listening' "$1"; do
         kill -0 "$upstream_pid" || fail "$(cat "$1")"
         sleep 0.05
