@@ -139,21 +139,35 @@ int e2b_rules_fill(const struct e2b_request *request, const char *owner, const j
     return 0;
 }
 
+/* Only what is understood is kept: other fields might have keys as well. */
+static json_t *rule_shown(const json_t *rule)
+{
+    const json_t *headers = json_object_get(json_object_get(rule, "transform"), "headers");
+    json_t *shown = json_object(), *value;
+    const char *name;
+
+    json_object_foreach((json_t *)(uintptr_t)headers, name, value) {
+        const char *text = json_string_value(value);
+
+        (void)json_object_set_new(
+            shown, name, json_string(text && strstr(text, SECRET_REFERENCE) ? text : HIDDEN));
+    }
+    return json_pack("{s:{s:o}}", "transform", "headers", shown);
+}
+
 json_t *e2b_rules_shown(const json_t *rules)
 {
-    json_t *copy = json_deep_copy(rules), *list, *rule, *value;
-    const char *host, *name;
+    json_t *shown = json_object(), *list, *rule;
+    const char *host;
     size_t index;
 
-    json_object_foreach(copy, host, list) {
-        json_array_foreach(list, index, rule) {
-            json_t *headers = json_object_get(json_object_get(rule, "transform"), "headers");
+    json_object_foreach((json_t *)(uintptr_t)rules, host, list) {
+        json_t *copy = json_array();
 
-            json_object_foreach(headers, name, value) {
-                if (!json_is_string(value) || !strstr(json_string_value(value), SECRET_REFERENCE))
-                    (void)json_object_set_new(headers, name, json_string(HIDDEN));
-            }
+        json_array_foreach(list, index, rule) {
+            (void)json_array_append_new(copy, rule_shown(rule));
         }
+        (void)json_object_set_new(shown, host, copy);
     }
-    return copy;
+    return shown;
 }

@@ -14,5 +14,6 @@ struct net_layer;
 int e2b_rules_fill(const struct e2b_request *request, const char *owner, const json_t *rules,
                    struct net_layer *layer, struct err *err);
 
-/* Returns a copy in which values that name no secret are hidden: they may be keys themselves. */
+/* Returns a copy of the headers in which values that name no secret are hidden: they may be keys
+ * themselves. */
 json_t *e2b_rules_shown(const json_t *rules);
