@@ -85,6 +85,26 @@ HOLT_API int holt_template_pull(struct holt *holt, const struct holt_pull_option
                                 int64_t deadline, struct holt_template **ret,
                                 struct holt_error *error);
 
+/* Pushes a template to a registry as an image. The daemon does not store the credentials. ret may
+ * be NULL. */
+struct holt_push_options {
+    size_t size;
+    const char *name;                /* of the template */
+    const char *reference;           /* [REGISTRY[:PORT]/]REPOSITORY[:TAG] */
+    const char *username, *password; /* of the registry; NULL: none */
+    holt_import_source_fn on_source; /* what the registry has or got; NULL: none */
+    void *context;
+};
+
+struct holt_pushed_image {
+    const char *reference;
+    const char *digest; /* of its manifest, "sha256:..." */
+};
+
+HOLT_API int holt_template_push(struct holt *holt, const struct holt_push_options *options,
+                                int64_t deadline, struct holt_pushed_image **ret,
+                                struct holt_error *error);
+
 /* Creates a template from the current files of a sandbox. ret may be NULL. */
 HOLT_API int holt_template_commit(struct holt *holt, const char *sandbox, const char *name,
                                   int64_t deadline, struct holt_template **ret,

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/template/template.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/message/messages.h"
 #include "api/service.h"
+#include "api/stream/work_stream.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/fault.h"
 #include "base/json.h"
-#include "base/thread.h"
 #include "base/xalloc.h"
 #include "builder/build.h"
 #include "host/core/host.h"
@@ -23,29 +21,18 @@
 #include "host/image/pull.h"
 #include "host/observe/event.h"
 #include "host/sandbox/sandbox.h"
-#include "http/stream.h"
 #include "store/template/settings.h"
 
-enum { PROGRESS_INTERVAL_MS = 200 };
-
-/* An import or a pull runs in a thread of its own, as the reply must report progress meanwhile. */
+/* An import or a pull. */
 struct import_stream {
-    struct stream stream;
+    struct work_stream work;
     struct host *host;
     struct template_record record;
     char *path;
     struct template_settings settings;
     struct caller caller;              /* of a pull */
     char *reference, *user, *password; /* of a pull; NULL: it is an import */
-    struct thread thread;
-
-    struct lock lock; /* over everything below */
-    struct cond over;
-    bool is_over;
-    struct template_progress progress;
-    int result; /* of template_import, with err or info filled in */
-    struct err err;
-    struct template_info info;
+    struct template_info info;         /* under the stream's lock */
 };
 
 /* The message of a template under the name that its owner gave it. */
@@ -59,40 +46,25 @@ static struct msg_template owned_message(const struct template_record *record,
     return message;
 }
 
-static void import_progress(const struct template_progress *progress, void *context)
+static void info_set(struct import_stream *import, const struct template_info *info)
 {
-    struct import_stream *import = context;
+    lock_scope(&import->work.lock);
 
-    lock_take(&import->lock);
-    import->progress = *progress;
-    lock_release(&import->lock);
-}
-
-static void import_end(struct import_stream *import, int r, const struct template_info *info,
-                       const struct err *err)
-{
-    lock_scope(&import->lock);
-
-    import->result = r;
-    import->err = *err;
     import->info = *info;
-    import->is_over = true;
-    cond_signal(&import->over);
 }
 
-static void import_main(void *context)
+static int import_run(struct work_stream *work, struct err *err)
 {
-    struct import_stream *import = context;
+    struct import_stream *import = (struct import_stream *)work;
     const struct template_source source = {
         .name = import->record.store_name,
         .path = import->path,
         .settings = import->settings.object ? &import->settings : NULL,
-        .progress = import_progress,
-        .context = import,
+        .progress = work_stream_progress,
+        .context = work,
     };
     struct template_info info = { 0 };
-    struct err err = { 0 };
-    int r = template_import(host_store(import->host), &source, &info, &err);
+    int r = template_import(host_store(import->host), &source, &info, err);
 
     fault_point("import.made");
     if (r == 0)
@@ -100,104 +72,70 @@ static void import_main(void *context)
                     json_pack("{s:s}", "template", info.name));
     else
         owned_template_release(import->host, import->record.store_name);
-    import_end(import, r, &info, &err);
+    info_set(import, &info);
+    return r;
 }
 
-static void pull_main(void *context)
+static int pull_run(struct work_stream *work, struct err *err)
 {
-    struct import_stream *import = context;
+    struct import_stream *import = (struct import_stream *)work;
     const struct image_pull pull = {
         .reference = import->reference,
         .user = import->user,
         .password = import->password,
-        .progress = import_progress,
-        .context = import,
+        .progress = work_stream_progress,
+        .context = work,
     };
     struct template_info info = { 0 };
-    struct err err = { 0 };
     int r;
 
     caller_set_current(&import->caller);
-    r = image_pull(import->host, &import->caller, &pull, &import->record, &info, &err);
-    import_end(import, r, &info, &err);
+    r = image_pull(import->host, &import->caller, &pull, &import->record, &info, err);
+    info_set(import, &info);
+    return r;
 }
 
-/* Waits until the import is over or progress is due. Needs the lock. */
-static bool import_wait(struct import_stream *import)
+static int import_tell(struct work_stream *work, struct buf *out)
 {
-    uint64_t until_ms = clock_after_ms(PROGRESS_INTERVAL_MS);
+    const struct msg_import_progress progress = work_stream_message(work);
 
-    while (!import->is_over && cond_wait_until(&import->over, &import->lock, until_ms))
-        ;
-    return import->is_over;
+    return message_add(out, MESSAGE(msg_import_response, .progress = &progress));
 }
 
-/* Progress is sent even without a change: only a write detects a client that has gone. */
-static int import_next(struct stream *stream, struct buf *out, struct err *err)
+static int import_finish(struct work_stream *work, struct buf *out)
 {
-    struct import_stream *import = (struct import_stream *)stream;
-    bool is_over;
-    int r;
+    const struct import_stream *import = (const struct import_stream *)work;
+    const struct msg_template template = owned_message(&import->record, &import->info);
 
-    lock_take(&import->lock);
-    is_over = import_wait(import);
-    if (is_over && import->result < 0) {
-        *err = import->err;
-        r = import->result == -ECANCELED ? -EIO : import->result;
-    } else if (is_over) {
-        const struct msg_template template = owned_message(&import->record, &import->info);
-
-        r = message_add(out, MESSAGE(msg_import_response, .template = &template));
-    } else {
-        const struct msg_import_progress progress = {
-            .bytes = import->progress.bytes,
-            .files = import->progress.files,
-            .source_bytes = import->progress.source_bytes,
-            .source_total = import->progress.source_total,
-        };
-
-        r = message_add(out, MESSAGE(msg_import_response, .progress = &progress));
-    }
-    lock_release(&import->lock);
-    if (r < 0)
-        return err->kind != ERR_NONE ? r : err_sys(err, r, "write a progress message");
-    return is_over ? 0 : 1;
+    return message_add(out, MESSAGE(msg_import_response, .template = &template));
 }
 
-static void import_free(struct import_stream *import)
+static void import_free(struct work_stream *work)
 {
-    cond_destroy(&import->over);
-    lock_destroy(&import->lock);
+    struct import_stream *import = (struct import_stream *)work;
+
+    work_stream_done(work);
     free(import->path);
     free(import->reference);
     free(import->user);
-    if (import->password)
-        explicit_bzero(import->password, strlen(import->password));
-    free(import->password);
+    wiped_free(import->password);
     template_settings_done(&import->settings);
     free(import);
 }
 
-/* An import cannot be stopped; a client that left finds it finished later. */
-static void import_close(struct stream *stream)
-{
-    struct import_stream *import = (struct import_stream *)stream;
+static const struct work_ops import_ops = { "holt-import", import_run, import_tell, import_finish,
+                                            import_free };
+static const struct work_ops pull_ops = { "holt-pull", pull_run, import_tell, import_finish,
+                                          import_free };
 
-    thread_join(&import->thread);
-    import_free(import);
-}
-
-static const struct stream_ops import_ops = { import_next, import_close };
-
-static struct import_stream *import_new(struct host *host, const char *path)
+static struct import_stream *import_new(struct host *host, const char *path,
+                                        const struct work_ops *ops)
 {
     struct import_stream *import = xcalloc(1, sizeof(*import));
 
-    import->stream.ops = &import_ops;
+    work_stream_init(&import->work, ops);
     import->host = host;
     import->path = xstrdup(path);
-    lock_init(&import->lock, LOCK_TEMPLATE_IMPORT);
-    cond_init(&import->over);
     return import;
 }
 
@@ -207,43 +145,36 @@ int template_service_import(const struct call *call, const struct msg_import_req
     struct import_stream *import;
     int r;
 
-    import = import_new(call->host, request->path);
+    import = import_new(call->host, request->path, &import_ops);
     r = request->settings
             ? template_settings_parse(json_field(call->message, "settings"), &import->settings, err)
             : 0;
     if (r == 0)
         r = owned_template_reserve(call->host, call->caller, request->name, &import->record, err);
     if (r == 0) {
-        r = thread_start(&import->thread, "holt-import", import_main, import);
+        r = work_stream_start(&import->work, ret, err);
         if (r < 0)
             owned_template_release(call->host, import->record.store_name);
-        r = r < 0 ? err_sys(err, r, "start the import") : 0;
     }
-    if (r < 0) {
-        import_free(import);
-        return r;
-    }
-    *ret = &import->stream;
-    return 0;
+    if (r < 0)
+        import_free(&import->work);
+    return r;
 }
 
 int template_service_pull(const struct call *call, const struct msg_pull_request *request,
                           struct stream **ret, struct err *err)
 {
-    struct import_stream *import = import_new(call->host, "");
+    struct import_stream *import = import_new(call->host, "", &pull_ops);
     int r;
 
     import->caller = *call->caller;
     import->reference = xstrdup(request->reference);
     import->user = xstrdup(request->username);
     import->password = xstrdup(request->password);
-    r = thread_start(&import->thread, "holt-pull", pull_main, import);
-    if (r < 0) {
-        import_free(import);
-        return err_sys(err, r, "start the pull");
-    }
-    *ret = &import->stream;
-    return 0;
+    r = work_stream_start(&import->work, ret, err);
+    if (r < 0)
+        import_free(&import->work);
+    return r;
 }
 
 /* Finds what the template belongs to, for the caller to free; NULL: nothing. */

@@ -39,3 +39,10 @@ char *xasprintf(const char *format, ...)
     va_end(args);
     return or_abort(len < 0 ? NULL : text);
 }
+
+void wiped_free(char *text)
+{
+    if (text)
+        explicit_bzero(text, strlen(text));
+    free(text);
+}

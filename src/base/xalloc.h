@@ -9,3 +9,6 @@ void *xcalloc(size_t count, size_t size);
 void *xreallocarray(void *array, size_t count, size_t size);
 char *xstrdup(const char *text);
 char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Overwrites a text and frees it. Accepts NULL. */
+void wiped_free(char *text);

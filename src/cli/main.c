@@ -70,6 +70,7 @@ const struct command *const commands[] = {
 
     &command_template_build,
     &command_template_pull,
+    &command_template_push,
     &command_template_import,
     &command_template_commit,
     &command_template_ls,

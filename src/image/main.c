@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* holt-image: pulls one image from a registry for holtd (image/control.h).
+/* holt-image: pulls an image from a registry for holtd, or pushes one (image/control.h).
  *
  * It parses what registries send, so it has no privileges: no capabilities, the user nobody, and
  * nothing writable but the files that holtd hands to it, one for each blob. holtd verifies each by
@@ -26,6 +26,7 @@
 #include "base/xalloc.h"
 #include "image/control.h"
 #include "image/fetch.h"
+#include "image/push.h"
 #include "image/session.h"
 #include "image/talk.h"
 #include "kernel/caps.h"
@@ -80,6 +81,15 @@ int talk_want(const char *digest, uint64_t size)
 
     talk_send(
         json_pack("{s:s, s:s, s:I}", "do", "want", "digest", digest, "size", (json_int_t)size));
+    json_decref(message_receive(&fd));
+    return fd;
+}
+
+int talk_send_of(const char *digest)
+{
+    int fd = -1;
+
+    talk_send(json_pack("{s:s, s:s}", "do", "send", "digest", digest));
     json_decref(message_receive(&fd));
     return fd;
 }
@@ -205,6 +215,48 @@ static int pull_run(struct pull *pull, char ret_digest[IMAGE_DIGEST_LEN + 1], st
     return r;
 }
 
+/* --- push ------------------------------------------------------------------------------------- */
+
+static int push_blob_read(const json_t *object, struct push_blob *ret, struct err *err)
+{
+    const char *digest = "";
+
+    ret->from = "";
+    if (json_get_text(object, "digest", &digest, err) < 0 ||
+        json_get_u64(object, "size", &ret->size, err) < 0 ||
+        json_get_text(object, "from", &ret->from, err) < 0)
+        return err_wrap(err, "blob");
+    (void)snprintf(ret->digest, sizeof(ret->digest), "%s", digest);
+    return 0;
+}
+
+/* Pushes to the last endpoint, which is the registry itself: mirrors are for reading. */
+static int push_run(struct pull *pull, char ret_digest[IMAGE_DIGEST_LEN + 1], struct err *err)
+{
+    const json_t *blobs = json_object_get(pull->request, "blobs");
+    cleanup_free struct push_blob *list = xcalloc(json_array_size(blobs) + 1, sizeof(*list));
+    struct push push = { .session = &pull->session,
+                         .reference = pull->reference,
+                         .type = "",
+                         .blobs = list,
+                         .count = json_array_size(blobs) };
+    int r = push_blob_read(json_object_get(pull->request, "manifest"), &push.manifest, err);
+
+    if (r == 0)
+        r = json_get_text(pull->request, "type", &push.type, err);
+    for (size_t i = 0; r == 0 && i < push.count; i++)
+        r = push_blob_read(json_array_get(blobs, i), &list[i], err);
+    if (r < 0 || pull->endpoint_count == 0)
+        return err_wrap(err, "request");
+    pull->session = (struct session){ .endpoint = pull->endpoints[pull->endpoint_count - 1],
+                                      .user = pull->user,
+                                      .password = pull->password };
+    (void)snprintf(pull->session.repository, sizeof(pull->session.repository), "%s",
+                   pull->repository);
+    memcpy(ret_digest, push.manifest.digest, IMAGE_DIGEST_LEN + 1);
+    return push_image(&push, err);
+}
+
 /* --- start ------------------------------------------------------------------------------------ */
 
 /* Files for names and certificates must stay readable, so this is no file system of its own. */
@@ -256,7 +308,8 @@ int main(void)
         r = request_read(&pull, &err);
     }
     if (r == 0)
-        r = pull_run(&pull, digest, &err);
+        r = json_object_get(pull.request, "blobs") ? push_run(&pull, digest, &err)
+                                                   : pull_run(&pull, digest, &err);
     if (r < 0)
         talk_send(json_pack("{s:s, s:s, s:o}", "do", "failed", "kind", err_kind_name(err.kind),
                             "message", json_text(err.msg)));

@@ -299,6 +299,11 @@ await claim("agent_types_are_listed_and_used", async () => {
   await holt.sandbox.destroy({ sandboxId: one.id });
 });
 
+await claim("templates_are_pushed_to_allowed_registries", async () => {
+  await refused(Code.PermissionDenied, all(holt.template.push({ name: "host", reference: "other.example/image:1" })));
+  await refused(Code.NotFound, all(holt.template.push({ name: "absent", reference: "other.example/image:1" })));
+});
+
 await claim("images_are_pulled_from_allowed_registries", async () => {
   await refused(Code.PermissionDenied, all(holt.template.pull({ reference: "other.example/image:1" })));
   await refused(Code.InvalidArgument, all(holt.template.pull({ reference: "Not An Image" })));

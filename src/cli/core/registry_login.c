@@ -67,9 +67,7 @@ void registry_login_find(const char *registry, struct registry_login *ret)
 
 void registry_login_done(struct registry_login *login)
 {
-    if (login->password)
-        explicit_bzero(login->password, strlen(login->password));
     free(login->user);
-    free(login->password);
+    wiped_free(login->password);
     *login = (struct registry_login){ .user = NULL };
 }

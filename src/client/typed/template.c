@@ -172,6 +172,67 @@ int holt_template_pull(struct holt *holt, const struct holt_pull_options *option
     return import_follow(holt, &call, &import, ret, error);
 }
 
+struct push {
+    struct holt_push_options options;
+    struct holt_pushed_image *image; /* a result */
+};
+
+static int push_take(void *context, void **result, const void *message, struct holt_error *error)
+{
+    const struct msg_push_response *reply = message;
+    const struct msg_import_progress *progress = reply->progress;
+    struct push *push = context;
+
+    (void)error;
+    if (reply->image && !push->image) {
+        push->image = *result;
+        *push->image = (struct holt_pushed_image){
+            .reference = reply->image->reference,
+            .digest = reply->image->digest,
+        };
+        *result = NULL;
+    }
+    if (progress && progress->source_total > 0 && push->options.on_source)
+        push->options.on_source(push->options.context, progress->source_bytes,
+                                progress->source_total);
+    return 0;
+}
+
+int holt_template_push(struct holt *holt, const struct holt_push_options *options, int64_t deadline,
+                       struct holt_pushed_image **ret, struct holt_error *error)
+{
+    cleanup_result struct holt_pushed_image *image = NULL;
+    struct push push = { .options = HOLT_INIT(holt_push_options) };
+    struct msg_push_request request;
+    struct messages_call call = {
+        .method = &method_template_service_push,
+        .request = &request,
+        .deadline = deadline,
+        .each = push_take,
+        .context = &push,
+        .size = sizeof(struct holt_pushed_image),
+    };
+    int r;
+
+    if (options_take(&push.options, sizeof(push.options), options, error) < 0)
+        return -1;
+    request = (struct msg_push_request){
+        .name = push.options.name,
+        .reference = push.options.reference,
+        .username = push.options.username,
+        .password = push.options.password,
+    };
+    r = messages_follow(holt, &call, error);
+    image = push.image;
+    if (r < 0)
+        return -1;
+    if (!image)
+        return error_set(error, "internal", "the daemon ended the push without an image");
+    if (ret)
+        *ret = TAKE_PTR(image);
+    return 0;
+}
+
 static int committed_fill(void *result, const void *message, struct holt_error *error)
 {
     const struct msg_commit_response *reply = message;

@@ -12,13 +12,6 @@
 
 enum { HTTPS_PORT = 443 };
 
-void wiped_free(char *text)
-{
-    if (text)
-        explicit_bzero(text, strlen(text));
-    free(text);
-}
-
 /* "name", "name:port" or "*.name:port". */
 static int host_read(const char *text, struct broker_host *ret)
 {

@@ -72,5 +72,3 @@ bool broker_secrets_name(const struct broker_secrets *secrets, const char *name,
 bool broker_secret_is_set(const struct broker_secrets *secrets, size_t i, const char *name,
                           uint16_t port);
 
-/* Frees a text and leaves nothing of it in memory. */
-void wiped_free(char *text);

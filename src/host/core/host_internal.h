@@ -114,7 +114,7 @@ struct host {
     _Atomic uint32_t tool_snapshots; /* 0 or 1 */
 
     struct image_config *image_config; /* of holt.conf; not changed while the daemon runs */
-    atomic_uint pulls;                 /* under way */
+    atomic_uint pulls, pushes;         /* under way */
 
     /* Used by the starting thread only. */
     struct recovery *recovery;

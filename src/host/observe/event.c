@@ -64,6 +64,7 @@ static const struct {
     [EVENT_TEMPLATE_COMMITTED] = { "template.committed", "commit" },
     [EVENT_TEMPLATE_REMOVED] = { "template.removed", NULL },
     [EVENT_TEMPLATE_SHARED] = { "template.shared", "template-share" },
+    [EVENT_TEMPLATE_PUSHED] = { "template.pushed", "template-push" },
     [EVENT_PROCESS_STARTED] = { "process.started", NULL },
     [EVENT_PROCESS_EXITED] = { "process.exited", NULL },
     [EVENT_PROCESS_OOM] = { "process.oom", NULL },

@@ -158,6 +158,42 @@ void blob_end(int images_fd, struct blob *blob)
     blob->fd = fd_close(blob->fd);
 }
 
+int blob_new(int images_fd, int *ret_fd, struct err *err)
+{
+    int fd = openat(images_fd, BLOBS, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return import_error(err, -errno, "make", "a blob");
+    *ret_fd = fd;
+    return 0;
+}
+
+int blob_name(int images_fd, int fd, const char *digest, struct err *err)
+{
+    char path[IMAGE_BLOB_PATH_MAX], self[32];
+    int r = image_blob_path(digest, path, err);
+
+    if (r < 0 || blob_exists(images_fd, path))
+        return r;
+    if (fdatasync(fd) < 0)
+        return import_error(err, -errno, "write blob", digest);
+    (void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+    if (linkat(AT_FDCWD, self, images_fd, path, AT_SYMLINK_FOLLOW) < 0 && errno != EEXIST)
+        return import_error(err, -errno, "name blob", digest);
+    return 0;
+}
+
+int blob_open(int images_fd, const char *digest, int *ret_fd, struct err *err)
+{
+    char path[IMAGE_BLOB_PATH_MAX];
+    int r = image_blob_path(digest, path, err);
+
+    if (r < 0)
+        return r;
+    (void)blob_exists(images_fd, path);
+    return image_blob_open(images_fd, digest, ret_fd, err);
+}
+
 /* --- prune ------------------------------------------------------------------------------------ */
 
 struct blob_file {

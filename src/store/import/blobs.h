@@ -33,5 +33,13 @@ int blob_accept(int images_fd, struct blob *blob, struct err *err);
 /* Closes the file; what was fetched stays for the next pull. */
 void blob_end(int images_fd, struct blob *blob);
 
+/* Makes a file for a blob that is written here; it has no name, and vanishes with its last
+ * descriptor, until blob_name gives it that of its digest. */
+int blob_new(int images_fd, int *ret_fd, struct err *err);
+int blob_name(int images_fd, int fd, const char *digest, struct err *err);
+
+/* Opens a complete blob for reading and verifies it. Fails with ERR_INVALID if there is none. */
+int blob_open(int images_fd, const char *digest, int *ret_fd, struct err *err);
+
 /* Removes the blobs that were used longest ago until at most max bytes are left. */
 int blobs_prune(int images_fd, uint64_t max_bytes, uint64_t *ret_removed, struct err *err);

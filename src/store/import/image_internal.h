@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/text/image_ref.h"
 #include "store/import/image.h"
 
 enum {
@@ -28,6 +29,11 @@ int image_layer_apply(int fd, const char *name, struct import_root *root, struct
 
 /* Appends a name to the list in an error message; names that do not fit are omitted. */
 void image_names_add(struct buf *names, const char *name);
+
+/* Reads the manifest of the image for this machine whose manifest or index has this digest, and
+ * writes the digest of the manifest. */
+int image_manifest_read(int image_fd, const char *digest, json_t **ret,
+                        char ret_digest[static IMAGE_DIGEST_LEN + 1], struct err *err);
 
 /* Reads the configuration of the image whose manifest or index has this digest. */
 int image_config_read(int image_fd, const char *digest, json_t **ret, struct err *err);

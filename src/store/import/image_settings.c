@@ -47,8 +47,14 @@ static json_t *facts_of(const json_t *config)
     static const struct {
         const char *from, *to;
     } facts[] = {
-        { "ExposedPorts", "exposedPorts" }, { "Volumes", "volumes" },       { "Labels", "labels" },
-        { "Healthcheck", "healthcheck" },   { "StopSignal", "stopSignal" },
+        { "ExposedPorts", "exposedPorts" },
+        { "Volumes", "volumes" },
+        { "Labels", "labels" },
+        { "Healthcheck", "healthcheck" },
+        { "StopSignal", "stopSignal" },
+        { "Shell", "shell" },
+        { "Entrypoint", "entrypoint" },
+        { "Cmd", "cmd" },
     };
     json_t *image = json_object();
 

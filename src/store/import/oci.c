@@ -91,8 +91,10 @@ static int index_choose(const json_t *index, const char **ret_digest, struct err
     return 0;
 }
 
-/* Descends from an index, which it takes ownership of, to the manifest of the image. */
-static int manifest_find(int image_fd, json_t *index, json_t **ret, struct err *err)
+/* Descends from an index, which it takes ownership of, to the manifest of the image. Writes its
+ * digest, unless the "index" is the manifest itself. */
+static int manifest_find(int image_fd, json_t *index, json_t **ret,
+                         char ret_digest[static IMAGE_DIGEST_LEN + 1], struct err *err)
 {
     cleanup_json json_t *document = index;
     int r;
@@ -111,6 +113,7 @@ static int manifest_find(int image_fd, json_t *index, json_t **ret, struct err *
         r = blob_json(image_fd, digest, &next, err);
         if (r < 0)
             return r;
+        (void)snprintf(ret_digest, IMAGE_DIGEST_LEN + 1, "%s", digest);
         json_decref(document);
         document = next;
     }
@@ -233,7 +236,8 @@ static int layers_apply(int image_fd, const json_t *manifest, struct import_root
 static int image_apply(int image_fd, json_t *index, struct import_root *root, struct err *err)
 {
     cleanup_json json_t *manifest = NULL;
-    int r = manifest_find(image_fd, index, &manifest, err);
+    char unused[IMAGE_DIGEST_LEN + 1];
+    int r = manifest_find(image_fd, index, &manifest, unused, err);
 
     if (r == 0)
         r = config_check(image_fd, manifest, err);
@@ -260,14 +264,22 @@ int image_apply_blobs(int image_fd, const char *digest, struct import_root *root
     return r < 0 ? r : image_apply(image_fd, index, root, err);
 }
 
-int image_config_read(int image_fd, const char *digest, json_t **ret, struct err *err)
+int image_manifest_read(int image_fd, const char *digest, json_t **ret,
+                        char ret_digest[static IMAGE_DIGEST_LEN + 1], struct err *err)
 {
-    cleanup_json json_t *manifest = NULL;
     json_t *index;
     int r = blob_json(image_fd, digest, &index, err);
 
-    if (r == 0)
-        r = manifest_find(image_fd, index, &manifest, err);
+    (void)snprintf(ret_digest, IMAGE_DIGEST_LEN + 1, "%s", digest);
+    return r < 0 ? r : manifest_find(image_fd, index, ret, ret_digest, err);
+}
+
+int image_config_read(int image_fd, const char *digest, json_t **ret, struct err *err)
+{
+    cleanup_json json_t *manifest = NULL;
+    char unused[IMAGE_DIGEST_LEN + 1];
+    int r = image_manifest_read(image_fd, digest, &manifest, unused, err);
+
     *ret = NULL;
     if (r == 0)
         r = config_read(image_fd, manifest, ret, err);

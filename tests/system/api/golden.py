@@ -606,6 +606,9 @@ def template_calls(call, directory):
                     {"name": "wrong", "path": "/no/such/file", "settings": settings})
     call.stream("pull from a registry that is not allowed", "TemplateService/Pull", {"reference": "debian:12"})
     call.stream("pull of no reference", "TemplateService/Pull", {"reference": "A B"})
+    call.stream("push to a registry that is not allowed", "TemplateService/Push", {"name": "made", "reference": "other.example/made:1"})
+    call.stream("push of no template", "TemplateService/Push", {"name": "nothing", "reference": "other.example/made:1"})
+    call.stream("push to a digest", "TemplateService/Push", {"name": "made", "reference": "other.example/made@sha256:" + 64 * "0"})
     call("create from an image that was not pulled", "SandboxService/Create", template="debian:12")
     call("commit", "TemplateService/Commit", sandboxId="plain", name="committed")
     call("commit again", "TemplateService/Commit", sandboxId="plain", name="committed")
@@ -770,6 +773,7 @@ BASES = {  # a request that is right, and is refused for what it names, or chang
     "ToolService/ReadOutput": {**NOBODY, "handle": "x"},
     "TemplateService/Import": {"name": "nothing", "path": "/no/such/path", "settings": {}},
     "TemplateService/Pull": {"reference": "other.example/nothing:1"},
+    "TemplateService/Push": {"name": "nothing", "reference": "other.example/nothing:1"},
     "TemplateService/List": {}, "TemplateService/Remove": {"name": "nothing"},
     "TemplateService/Commit": {**NOBODY, "name": "nothing"},
     "SecretService/Set": {"name": "a secret's name", "value": "x", "hosts": ["api.example.com"]}, "SecretService/List": {},

@@ -134,6 +134,7 @@ HOLT = {
                              {**OWN, "toSandboxId": "{sandbox}"}, {**AT, "toSandboxId": "own"}],
     "TemplateService/Import": Host({"name": "new", "path": "/no/such/path"}),
     "TemplateService/Pull": Makes({"reference": "other.example/new:1"}),
+    "TemplateService/Push": [{"name": "{template}", "reference": "other.example/new:1"}],
     "TemplateService/List": Lists({}, {"all": True}),
     "TemplateService/Remove": [{"name": "{template}"}, {"name": "{built_template}"}],
     "TemplateService/Share": [{"name": "{template}", "public": True}, {"name": "{owner}/{template}", "owners": ["bob"]}],
@@ -264,6 +265,7 @@ CODES = {
 
 # What the owner itself is told, other than ok (2xx), by a request that finds its object: a code, or a part of the message.
 CONTROL = {
+    "TemplateService/Push": {"images of registry 'other.example' are not allowed"},  # the same
     "TemplateService/Pull": {"pull 'other.example/new:1': images of registry 'other.example' are not allowed"},  # the daemon of the test allows none
     "NetworkService/Set": {"ok", "the sandbox has no rule 'a.test'"},
     "NetworkService/Learn": {"permission_denied"},  # the host of the test has net.mode = none
