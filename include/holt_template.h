@@ -105,6 +105,25 @@ HOLT_API int holt_template_push(struct holt *holt, const struct holt_push_option
                                 int64_t deadline, struct holt_pushed_image **ret,
                                 struct holt_error *error);
 
+/* Builds a template from a Dockerfile, with the files of a directory of a sandbox. The template
+ * takes over its name from an earlier one. ret may be NULL. */
+struct holt_build_options {
+    size_t size;
+    const char *name;        /* a name, or a reference with a tag */
+    const char *dockerfile;  /* its text */
+    const char *sandbox;     /* with the files; NULL: there are none */
+    const char *path;        /* of the directory; NULL: /workspace */
+    const char *target;      /* stage; NULL: the last one */
+    const char *const *args; /* "NAME=value", ends with NULL */
+    bool is_forced;          /* run all steps, even if nothing has changed */
+    void (*on_line)(void *context, const char *line); /* of the log; NULL: none */
+    void *context;
+};
+
+HOLT_API int holt_template_build(struct holt *holt, const struct holt_build_options *options,
+                                 int64_t deadline, struct holt_template **ret,
+                                 struct holt_error *error);
+
 /* Creates a template from the current files of a sandbox. ret may be NULL. */
 HOLT_API int holt_template_commit(struct holt *holt, const char *sandbox, const char *name,
                                   int64_t deadline, struct holt_template **ret,

@@ -35,9 +35,8 @@ struct import_stream {
     struct template_info info;         /* under the stream's lock */
 };
 
-/* The message of a template under the name that its owner gave it. */
-static struct msg_template owned_message(const struct template_record *record,
-                                         const struct template_info *info)
+struct msg_template owned_template_message(const struct template_record *record,
+                                           const struct template_info *info)
 {
     struct msg_template message = template_message(info);
 
@@ -105,7 +104,7 @@ static int import_tell(struct work_stream *work, struct buf *out)
 static int import_finish(struct work_stream *work, struct buf *out)
 {
     const struct import_stream *import = (const struct import_stream *)work;
-    const struct msg_template template = owned_message(&import->record, &import->info);
+    const struct msg_template template = owned_template_message(&import->record, &import->info);
 
     return message_add(out, MESSAGE(msg_import_response, .template = &template));
 }
@@ -123,10 +122,11 @@ static void import_free(struct work_stream *work)
     free(import);
 }
 
-static const struct work_ops import_ops = { "holt-import", import_run, import_tell, import_finish,
-                                            import_free };
-static const struct work_ops pull_ops = { "holt-pull", pull_run, import_tell, import_finish,
-                                          import_free };
+/* Neither can be stopped; a client that left finds the template later. */
+static const struct work_ops import_ops = { "holt-import", import_run, import_tell,
+                                            import_finish, NULL,       import_free };
+static const struct work_ops pull_ops = { "holt-pull",   pull_run, import_tell,
+                                          import_finish, NULL,     import_free };
 
 static struct import_stream *import_new(struct host *host, const char *path,
                                         const struct work_ops *ops)
@@ -209,7 +209,7 @@ int template_service_share(const struct call *call,
 
     if (r < 0)
         return r;
-    template = owned_message(&owned.record, &owned.info);
+    template = owned_template_message(&owned.record, &owned.info);
     r = shares_fill(call, &owned.record, &template, err);
     if (r < 0)
         return r;
@@ -231,7 +231,7 @@ int template_service_list(const struct call *call, const struct msg_list_templat
         r = owner_find(call->host, list[i].info.name, &owners[i], err);
         if (r < 0 || (owners[i] && !request->all))
             continue;
-        templates[shown] = owned_message(&list[i].record, &list[i].info);
+        templates[shown] = owned_template_message(&list[i].record, &list[i].info);
         r = shares_fill(call, &list[i].record, &templates[shown], err);
         templates[shown++].owner = owners[i];
     }
@@ -269,6 +269,6 @@ int template_service_commit(const struct call *call, const struct msg_commit_req
         owned_template_release(call->host, record.store_name);
         return r;
     }
-    template = owned_message(&record, &info);
+    template = owned_template_message(&record, &info);
     return call_reply(call, MESSAGE(msg_commit_response, .template = &template), err);
 }

@@ -28,8 +28,7 @@ enum {
     READY_PAUSE_MS = 100,
 };
 
-/* Marks the sandboxes of builds, for build_sweep. */
-static const struct label build_label = { "holt.build", "1" };
+const struct label build_label = { "holt.build", "1" };
 
 /* Builds install packages, so they have the widest network that the ceilings allow: open, or what
  * the rules of holt.conf allow. A ceiling of the owner that asks for rules leaves none, because a
@@ -100,6 +99,11 @@ static int build_run_steps(struct build *build, struct err *err)
         if (i >= cached && build_step_writes(step))
             build_cache_step(build);
     }
+    /* Later stages copy from the template of the last step. */
+    if (build->sources && build->cache_err.kind != ERR_NONE) {
+        *err = build->cache_err;
+        return err_wrap(err, "store the files of a step");
+    }
     build_set_step(build, count + 1);
     return 0;
 }
@@ -139,14 +143,31 @@ static int build_try_start(struct build *build, struct err *err)
 
 int build_commit(struct build *build, const char *name, struct template_info *ret, struct err *err)
 {
-    int r = owned_template_reserve_internal(build->host, build->caller.owner, name, err);
+    bool is_reserved = build->is_reserved && strcmp(name, build->name) == 0;
+    int r = is_reserved
+                ? 0
+                : owned_template_reserve_internal(build->host, build->caller.owner, name, err);
 
     if (r < 0)
         return r;
     r = sandbox_commit(build->sandbox, name, ret, err);
-    if (r < 0)
+    if (r < 0 && !is_reserved)
         owned_template_release(build->host, name);
     return r;
+}
+
+/* The settings that the steps have made. */
+static json_t *settings_make(const struct build *build, const struct template_settings *old)
+{
+    json_t *object =
+        json_pack("{s:O, s:s, s:s, s:s, s:s, s:b, s:I, s:I}", "env", build->env, "workdir",
+                  build->workdir, "user", build->user, "startCommand", build->start_command,
+                  "readyCommand", build->ready_command, "allowSetuid", old->allows_setuid, "cpus",
+                  (json_int_t)build->cpus, "memoryBytes", (json_int_t)build->memory_bytes);
+
+    if (old->network)
+        (void)json_object_set(object, "network", (json_t *)(uintptr_t)old->network);
+    return object;
 }
 
 static int build_publish(struct build *build, struct err *err)
@@ -161,13 +182,7 @@ static int build_publish(struct build *build, struct err *err)
         r = build_commit(build, build->name, &info, err);
     if (r < 0)
         return r;
-    object =
-        json_pack("{s:O, s:s, s:s, s:s, s:s, s:b, s:I, s:I}", "env", build->env, "workdir",
-                  build->workdir, "user", build->user, "startCommand", build->start_command,
-                  "readyCommand", build->ready_command, "allowSetuid", old.allows_setuid, "cpus",
-                  (json_int_t)build->cpus, "memoryBytes", (json_int_t)build->memory_bytes);
-    if (old.network)
-        (void)json_object_set(object, "network", (json_t *)(uintptr_t)old.network);
+    object = build->settings ? json_incref(build->settings) : settings_make(build, &old);
     r = template_settings_parse(object, &new, err);
     if (r == 0)
         r = template_settings_write(host_store(build->host), build->name, &new, err);
@@ -181,8 +196,9 @@ static int build_run_all(struct build *build, struct err *err)
 
     if (r == 0)
         r = build_run_steps(build, err);
-    if (r == 0)
-        r = build_need_sandbox(build, err);
+    if (r < 0 || !*build->name)
+        return r < 0 ? r : build_check_cancel(build, err);
+    r = build_need_sandbox(build, err);
     if (r == 0)
         r = build_try_start(build, err);
     if (r == 0)
@@ -219,6 +235,8 @@ static void build_set_status(struct build *build, enum build_status status, cons
 {
     lock_take(&build->lock);
     build->state.status = status;
+    (void)snprintf(build->state.last, sizeof(build->state.last), "%s", build->last);
+    memcpy(build->state.hash, build->hash, sizeof(build->state.hash));
     build->state.err = *err;
     lock_release(&build->lock);
 }
@@ -245,7 +263,9 @@ static void build_main(void *context)
     struct err err = { 0 };
     int r;
 
-    if (build_queue_enter(build->queue, &build->turn, &build->is_cancelled)) {
+    if (!build->queue) {
+        r = build_in_turn(build, &err);
+    } else if (build_queue_enter(build->queue, &build->turn, &build->is_cancelled)) {
         r = build_in_turn(build, &err);
         build_queue_leave(build->queue, &build->turn);
     } else {
@@ -263,6 +283,7 @@ static void build_main(void *context)
 static void build_drop(struct build *build)
 {
     json_decref(build->steps);
+    json_decref(build->settings);
     json_decref(build->env);
     json_decref(build->logs);
     free(build->files);
@@ -301,8 +322,10 @@ static int build_init_settings(struct build *build, const struct build_spec *spe
     if (r < 0)
         return r;
     build->env = old.env ? json_deep_copy(old.env) : json_object();
-    build->user = xstrdup(*old.user ? old.user : "user");
-    build->workdir = xstrdup(*old.workdir ? old.workdir : "/home/user");
+    build->user = xstrdup(spec->user ? spec->user : *old.user ? old.user : "user");
+    build->workdir = xstrdup(spec->workdir  ? spec->workdir
+                             : *old.workdir ? old.workdir
+                                            : "/home/user");
     build->start_command = xstrdup(*spec->start_command ? spec->start_command : old.start_command);
     build->ready_command = xstrdup(
         *spec->start_command || *spec->ready_command ? spec->ready_command : old.ready_command);
@@ -326,6 +349,12 @@ int build_start(struct host *host, const struct build_spec *spec, struct build *
     build->steps = spec->steps ? json_deep_copy(spec->steps) : json_array();
     build->is_forced = spec->is_forced;
     build->queue = spec->queue;
+    build->sources = spec->sources;
+    build->settings = spec->settings ? json_deep_copy(spec->settings) : NULL;
+    build->is_reserved = spec->is_reserved;
+    (void)snprintf(build->hash, sizeof(build->hash), "%s",
+                   spec->origin_hash ? spec->origin_hash : "");
+    (void)snprintf(build->last, sizeof(build->last), "%s", spec->from);
     build->ended = spec->ended;
     build->context = spec->context;
     build->limit_ms = spec->limit_ms;
@@ -340,10 +369,12 @@ int build_start(struct host *host, const struct build_spec *spec, struct build *
         return r;
     if (spec->notice)
         build_log_text(build, spec->notice);
-    build_queue_join(build->queue, &build->turn, build->caller.owner);
+    if (build->queue)
+        build_queue_join(build->queue, &build->turn, build->caller.owner);
     r = thread_start(&build->thread, "holt-build", build_main, build);
     if (r < 0) {
-        build_queue_quit(build->queue, &build->turn);
+        if (build->queue)
+            build_queue_quit(build->queue, &build->turn);
         return err_sys(err, r, "start the build");
     }
     *ret = TAKE_PTR(build);
@@ -364,7 +395,8 @@ void build_cancel(struct build *build)
     if (build->process)
         process_kill(build->process, KILLER_USER);
     lock_release(&build->lock);
-    build_queue_wake(build->queue);
+    if (build->queue)
+        build_queue_wake(build->queue);
 }
 
 void build_free(struct build *build)

@@ -26,7 +26,8 @@ enum build_status { BUILD_WAITS, BUILD_RUNS, BUILD_IS_READY, BUILD_HAS_FAILED };
 struct build_spec {
     const struct caller *caller; /* on whose behalf */
     const char *from;            /* name of the base template in the store */
-    const char *name;            /* of the new template in the store */
+    const char *name;            /* of the new template in the store; "": there is none */
+    bool is_reserved;            /* the name has a record already */
     const json_t *steps;         /* [{"type", "args": [], "filesHash", "force"}], see step.c */
     const char *start_command, *ready_command; /* "": those of the base template */
     /* Limits of the build's sandbox and of sandboxes of the template; 0: those of the base. */
@@ -35,7 +36,12 @@ struct build_spec {
     bool is_forced;            /* do not use the cache of steps */
     const char *files;         /* absolute path of the directory of HASH.tar.gz for COPY */
     const char *notice;        /* first line of the log; NULL: none */
-    struct build_queue *queue; /* outlives the build */
+    struct build_queue *queue; /* outlives the build; NULL: it runs at once */
+    /* For images (builder/image_step.c); NULL otherwise. What outlives the build is borrowed. */
+    struct build_sources *sources;
+    const json_t *settings;     /* of the new template */
+    const char *origin_hash;    /* of the build that made the base; NULL: the base is no step */
+    const char *user, *workdir; /* to begin with; NULL: those of the base */
     /* The build's thread calls it at the end, after the final state is set; may be NULL. */
     void (*ended)(void *context);
     void *context;
@@ -48,6 +54,9 @@ struct build_state {
     struct err err; /* of a failed build */
     char step[16];  /* the current or failed step: its number from 1, "base" before the first step,
                      * or "finalize" after the last */
+
+    /* Of a successful build: the template of its last step, and the hash of all of them. */
+    char last[65], hash[65];
 };
 
 /* Checks the spec, of which it makes a copy, and starts the build. */

@@ -11,6 +11,7 @@
 #include "store/template/template.h"
 
 struct buf;
+struct label;
 struct sandbox;
 
 enum { BUILD_HASH_BYTES = 65 };
@@ -20,17 +21,20 @@ struct build {
     struct caller caller;
     struct thread thread;
     atomic_bool is_cancelled;
+    bool is_forced, is_reserved; /* used only by the thread, as all below */
 
-    /* Used only by the thread. */
     char from[TEMPLATE_NAME_MAX + 1], name[TEMPLATE_NAME_MAX + 1];
+    char last[TEMPLATE_NAME_MAX + 1]; /* the newest cached step, else the base */
     char *files;
     json_t *steps;
-    bool is_forced;
-    struct build_queue *queue;
+    struct build_queue *queue; /* NULL: it runs at once */
     struct build_turn turn;
+    struct build_sources *sources;
+    json_t *settings; /* to publish; NULL: those of the steps */
     void (*ended)(void *context);
     void *context;
     uint64_t limit_ms, ready_ms, end_ms; /* end_ms by clock_ms() */
+    struct err cache_err;                /* why a step could not be added to the cache */
     char hash[BUILD_HASH_BYTES];         /* of the base template and the steps so far */
     struct sandbox *sandbox;             /* NULL: not created yet */
     char origin[TEMPLATE_NAME_MAX + 1];  /* template of the sandbox: the base or a cached step */
@@ -71,6 +75,8 @@ int build_check_cancel(struct build *build, struct err *err);
 struct build_command {
     const char *text;
     const char *what;  /* its name in errors; NULL: the text */
+    char *const *argv; /* what to execute instead of bash; NULL: bash */
+    const json_t *env; /* instead of that of the build; NULL: that */
     char *const *args; /* "$1" and so on; NULL: none */
     const char *user, *cwd;
     int input_fd;      /* file for stdin; -1: none */
@@ -79,6 +85,18 @@ struct build_command {
     int *ret_code;
 };
 int build_run(struct build *build, const struct build_command *command, struct err *err);
+
+/* Marks the sandboxes of builds, for build_sweep. */
+extern const struct label build_label;
+
+/* step.c: returns an argument of a step; "" if it has none. */
+const char *build_step_arg(const json_t *step, size_t index);
+
+/* image_step.c */
+int step_run_exec(struct build *build, const json_t *step, struct err *err);
+int step_run_place(struct build *build, const json_t *step, struct err *err);
+int step_run_write(struct build *build, const json_t *step, struct err *err);
+int step_run_enter(struct build *build, const json_t *step, struct err *err);
 
 /* step.c: checks the type and the arguments of a step. */
 int build_step_check(const json_t *step, struct err *err);

@@ -57,8 +57,9 @@ static void hash_add(char hash[BUILD_HASH_BYTES], const char *text)
 void build_hash_step(char hash[BUILD_HASH_BYTES], const json_t *step)
 {
     cleanup_json json_t *known =
-        json_pack("{s:O?, s:O?, s:O?}", "type", json_object_get(step, "type"), "args",
-                  json_object_get(step, "args"), "filesHash", json_object_get(step, "filesHash"));
+        json_pack("{s:O?, s:O?, s:O?, s:O*}", "type", json_object_get(step, "type"), "args",
+                  json_object_get(step, "args"), "filesHash", json_object_get(step, "filesHash"),
+                  "env", json_object_get(step, "env"));
     char *text = json_dumps(known, JSON_COMPACT | JSON_SORT_KEYS);
 
     hash_add(hash, text ? text : "");
@@ -70,8 +71,10 @@ int build_hash_origin(struct build *build, struct err *err)
 {
     cleanup_free struct template_info *infos = NULL;
     size_t count = 0;
-    int r = template_list(host_store(build->host), &infos, &count, err);
+    int r = build->hash[0] ? 0 : template_list(host_store(build->host), &infos, &count, err);
 
+    if (build->hash[0]) /* the base is a step, whose hash has all of this */
+        return 0;
     for (size_t i = 0; r == 0 && i < count; i++) {
         if (strcmp(infos[i].name, build->from) == 0) {
             cleanup_free char *text =
@@ -125,6 +128,7 @@ size_t build_cached_steps(struct build *build)
             continue;
         kept = i + 1;
         memcpy(build->origin, name, sizeof(name));
+        memcpy(build->last, name, sizeof(name));
     }
     return kept;
 }
@@ -174,9 +178,11 @@ void build_cache_step(struct build *build)
 {
     char name[TEMPLATE_NAME_MAX + 1];
     struct template_info info;
-    struct err ignored;
+    struct err err;
 
     step_template(build->hash, build->is_forced ? version_make_room(build) : 0, name);
-    (void)build_commit(build, name, &info, &ignored);
+    if (build_commit(build, name, &info, &err) < 0 && err.kind != ERR_EXISTS)
+        build->cache_err = err;
+    memcpy(build->last, name, sizeof(name));
     cache_prune(build);
 }

@@ -97,13 +97,13 @@ static int command_start(struct build *build, const struct build_command *comman
 {
     char bash[] = "/bin/bash", login[] = "-l", flag[] = "-c", zero[] = "step";
     cleanup_free char *text = xstrdup(command->text);
-    cleanup_with(json_words_free) char **env = json_words(build->env);
+    cleanup_with(json_words_free) char **env = json_words(command->env ? command->env : build->env);
     char *args[16] = { bash, login, flag, text, zero };
     struct process_spec spec = {
-        .args = args,
+        .args = command->argv ? command->argv : args,
         .env = env,
         .cwd = command->cwd ? command->cwd : "/",
-        .user = command->user,
+        .user = command->user && *command->user ? command->user : NULL,
         .has_stdin = command->input_fd >= 0,
         .is_detached = command->is_detached,
     };

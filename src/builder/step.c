@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The steps of a build:
+/* The steps of a build. Those of images are in builder/image_step.c; these need bash in the
+ * sandbox:
  *
  *   RUN      [command] or [command, user]
  *   COPY     [source, destination, user or "", octal mode or ""], and filesHash, the hash of an
@@ -38,7 +39,7 @@ static const char copy_script[] =
 
 static const char workdir_script[] = "mkdir -p \"$1\" && chown \"$2:\" \"$1\"";
 
-static const char *step_arg(const json_t *step, size_t index)
+const char *build_step_arg(const json_t *step, size_t index)
 {
     const char *text = json_string_value(json_array_get(json_object_get(step, "args"), index));
 
@@ -84,8 +85,8 @@ static void text_set(char **slot, const char *text)
 static int step_run_run(struct build *build, const json_t *step, struct err *err)
 {
     const struct build_command command = {
-        .text = step_arg(step, 0),
-        .user = *step_arg(step, 1) ? step_arg(step, 1) : build->user,
+        .text = build_step_arg(step, 0),
+        .user = *build_step_arg(step, 1) ? build_step_arg(step, 1) : build->user,
         .cwd = build->workdir,
         .input_fd = -1,
     };
@@ -98,9 +99,11 @@ static int step_run_copy(struct build *build, const json_t *step, struct err *er
     const char *hash = json_string_value(json_object_get(step, "filesHash"));
     cleanup_free char *path = xasprintf("%s/%s.tar.gz", build->files, hash);
     cleanup_close int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    cleanup_free char *source = xstrdup(step_arg(step, 0)), *target = xstrdup(step_arg(step, 1));
-    cleanup_free char *owner = xstrdup(*step_arg(step, 2) ? step_arg(step, 2) : build->user);
-    cleanup_free char *mode = xstrdup(step_arg(step, 3)), *workdir = xstrdup(build->workdir);
+    cleanup_free char *source = xstrdup(build_step_arg(step, 0)),
+                      *target = xstrdup(build_step_arg(step, 1));
+    cleanup_free char *owner =
+        xstrdup(*build_step_arg(step, 2) ? build_step_arg(step, 2) : build->user);
+    cleanup_free char *mode = xstrdup(build_step_arg(step, 3)), *workdir = xstrdup(build->workdir);
     char *const args[] = { source, target, owner, mode, workdir, NULL };
 
     if (fd < 0)
@@ -114,14 +117,14 @@ static int step_run_copy(struct build *build, const json_t *step, struct err *er
 static void step_apply_env(struct build *build, const json_t *step)
 {
     for (size_t i = 0; i + 1 < step_arg_count(step); i += 2)
-        (void)json_object_set_new(build->env, step_arg(step, i),
-                                  json_string(step_arg(step, i + 1)));
+        (void)json_object_set_new(build->env, build_step_arg(step, i),
+                                  json_string(build_step_arg(step, i + 1)));
 }
 
 /* Returns the absolute path; a relative one starts at the present working directory. */
 static char *step_workdir(const struct build *build, const json_t *step)
 {
-    const char *path = step_arg(step, 0);
+    const char *path = build_step_arg(step, 0);
 
     return path[0] == '/' ? xstrdup(path) : xasprintf("%s/%s", build->workdir, path);
 }
@@ -147,15 +150,16 @@ static void step_apply_workdir(struct build *build, const json_t *step)
 /* Fails here if the user does not exist, not later in a sandbox of the template. */
 static int step_run_user(struct build *build, const json_t *step, struct err *err)
 {
-    return build_run(build,
-                     &(struct build_command){
-                         .text = "whoami", .user = step_arg(step, 0), .cwd = "/", .input_fd = -1 },
-                     err);
+    return build_run(
+        build,
+        &(struct build_command){
+            .text = "whoami", .user = build_step_arg(step, 0), .cwd = "/", .input_fd = -1 },
+        err);
 }
 
 static void step_apply_user(struct build *build, const json_t *step)
 {
-    text_set(&build->user, step_arg(step, 0));
+    text_set(&build->user, build_step_arg(step, 0));
 }
 
 static const struct step_kind {
@@ -170,6 +174,11 @@ static const struct step_kind {
     { "ENV", 2, false, NULL, step_apply_env },
     { "WORKDIR", 1, true, step_run_workdir, step_apply_workdir },
     { "USER", 1, false, step_run_user, step_apply_user },
+    { "EXEC", 1, true, step_run_exec, NULL },
+    { "PLACE", 4, true, step_run_place, NULL },
+    { "WRITE", 4, true, step_run_write, NULL },
+    { "ENTER", 1, true, step_run_enter, step_apply_workdir },
+    { "AS", 1, false, NULL, step_apply_user },
 };
 
 static const struct step_kind *step_kind_find(const json_t *step)
@@ -186,15 +195,16 @@ int build_step_check(const json_t *step, struct err *err)
 
     if (!kind)
         return err_set(err, ERR_INVALID, "no step '%.32s'", step_type(step));
-    if (!args_are_text(step) || step_arg_count(step) < kind->least || *step_arg(step, 0) == '\0')
+    if (!args_are_text(step) || step_arg_count(step) < kind->least ||
+        *build_step_arg(step, 0) == '\0')
         return err_set(err, ERR_INVALID, "a step %s needs %zu arguments", kind->type, kind->least);
-    if (kind->run == step_run_copy &&
+    if ((kind->run == step_run_copy || kind->run == step_run_place) &&
         !is_hash(json_string_value(json_object_get(step, "filesHash"))))
-        return err_set(err, ERR_INVALID, "a step COPY needs filesHash");
+        return err_set(err, ERR_INVALID, "a step %s needs filesHash", kind->type);
     for (size_t i = 0; kind->apply == step_apply_env && i < step_arg_count(step); i += 2)
-        if (*step_arg(step, i) == '\0' || strchr(step_arg(step, i), '='))
+        if (*build_step_arg(step, i) == '\0' || strchr(build_step_arg(step, i), '='))
             return err_set(err, ERR_INVALID, "'%.64s' is not the name of a variable",
-                           step_arg(step, i));
+                           build_step_arg(step, i));
     return 0;
 }
 
@@ -223,5 +233,5 @@ void build_step_describe(const json_t *step, char *into, size_t size)
     size_t used = (size_t)snprintf(into, size, "%s", step_type(step));
 
     for (size_t i = 0; i < step_arg_count(step) && used < size; i++)
-        used += (size_t)snprintf(into + used, size - used, " %s", step_arg(step, i));
+        used += (size_t)snprintf(into + used, size - used, " %s", build_step_arg(step, i));
 }

@@ -299,6 +299,14 @@ await claim("agent_types_are_listed_and_used", async () => {
   await holt.sandbox.destroy({ sandboxId: one.id });
 });
 
+await claim("templates_are_built_from_dockerfiles", async () => {
+  const messages = await all(holt.template.build({ name: "built", dockerfile: "FROM host\nRUN echo $WORD >/built", args: { WORD: "x" } }));
+  assert.equal(messages.at(-1).template.name, "built");
+  assert.ok(messages.some((each) => each.lines.some((line) => line.includes("echo"))));
+  await refused(Code.InvalidArgument, all(holt.template.build({ name: "built", dockerfile: "NONE" })));
+  await holt.template.remove({ name: "built" });
+});
+
 await claim("templates_are_pushed_to_allowed_registries", async () => {
   await refused(Code.PermissionDenied, all(holt.template.push({ name: "host", reference: "other.example/image:1" })));
   await refused(Code.NotFound, all(holt.template.push({ name: "absent", reference: "other.example/image:1" })));

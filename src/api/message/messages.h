@@ -29,6 +29,11 @@ void shares_message(const struct share *list, size_t count, struct arena *arena,
                     const char *const **ret_owners, size_t *ret_count);
 struct msg_snapshot snapshot_message(const struct snapshot_info *info);
 struct msg_template template_message(const struct template_info *info);
+
+/* The message of a template under the name that its owner gave it. */
+struct template_record;
+struct msg_template owned_template_message(const struct template_record *record,
+                                           const struct template_info *info);
 struct msg_capabilities capabilities_message(const struct host_capabilities *can);
 
 /* Replies with a SandboxResponse: the sandbox as it is now. */

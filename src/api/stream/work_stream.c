@@ -70,11 +70,12 @@ static int work_next(struct stream *stream, struct buf *out, struct err *err)
     return is_over ? 0 : 1;
 }
 
-/* The work cannot be stopped; a client that left finds its result later. */
 static void work_close(struct stream *stream)
 {
     struct work_stream *work = (struct work_stream *)stream;
 
+    if (work->ops->cancel)
+        work->ops->cancel(work);
     thread_join(&work->thread);
     work->ops->free(work);
 }

@@ -1,5 +1,5 @@
 /* A stream whose call does its work in a thread of its own, as the stream must report progress
- * meanwhile. A client that leaves does not stop the work. */
+ * meanwhile. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,6 +22,9 @@ struct work_ops {
     /* Append a message: how far the work is, or, after a success, the last one. Under the lock. */
     int (*tell)(struct work_stream *work, struct buf *out);
     int (*finish)(struct work_stream *work, struct buf *out);
+
+    /* Asks the work to end, as the client has gone. NULL: it goes on without the client. */
+    void (*cancel)(struct work_stream *work);
 
     /* Frees what the stream has, and itself. */
     void (*free)(struct work_stream *work);

@@ -304,6 +304,9 @@ static int entry_visit(struct source *source, int dir_fd, const char *name, bool
         return 0;
     if (fstatat(dir_fd, name, &st, follows ? 0 : AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT && !is_top ? 0 : report_trouble(source, -errno);
+    if (!is_top && source->ops->omits &&
+        source->ops->omits(source->context, source->path, S_ISDIR(st.st_mode)))
+        return 0;
     if (S_ISREG(st.st_mode) && source->options->wants_data)
         return file_visit(source, dir_fd, name, flags);
     if (is_reported && is_wanted(source))

@@ -20,6 +20,9 @@ struct tree_source_ops {
     /* Reports a path that cannot be read; errnum is positive. Returns 0 to continue without it, or
      * -errno. */
     int (*trouble)(void *context, const char *path, int errnum);
+
+    /* Returns whether a path is left out, with all below it. NULL: none is. */
+    bool (*omits)(void *context, const char *path, bool is_directory);
 };
 
 struct tree_source {

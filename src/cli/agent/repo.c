@@ -92,7 +92,7 @@ static int file_compare(const void *one, const void *other)
 
 int repo_push(struct repo *repo, struct holt *holt, const char *sandbox)
 {
-    static const struct tree_source_ops ops = { copy_entry, copy_data, copy_trouble };
+    static const struct tree_source_ops ops = { copy_entry, copy_data, copy_trouble, NULL };
     static const struct tree_source options = { .wants_data = true, .skips_top = true };
     const struct tree_place into = { .sandbox = sandbox, .path = repo->inside };
     struct copy copy = { .repo = repo };

@@ -21,6 +21,7 @@
 #include "base/io.h"
 #include "base/spawn_signals.h"
 #include "base/xalloc.h"
+#include "cli/commands/image_build.h"
 #include "cli/commands/templates.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
@@ -83,6 +84,7 @@ static const struct recipe recipes[] = {
 
 struct build_options {
     struct output_options output;
+    struct image_build_options image;
     const char *archive;
     const char *packages;
     bool is_minimal;
@@ -93,6 +95,25 @@ static int set_packages(void *into, const char *value, struct err *err)
     if (value[strspn(value, "abcdefghijklmnopqrstuvwxyz0123456789+-.,")] || *value == '-')
         return err_set(err, ERR_INVALID, "'%.100s' is not a list of packages", value);
     ((struct build_options *)into)->packages = value;
+    return 0;
+}
+
+static int set_arg(void *into, const char *value, struct err *err)
+{
+    struct image_build_options *image = &((struct build_options *)into)->image;
+    size_t name_len = strcspn(value, "=");
+    const char *given = value;
+
+    if (name_len == 0)
+        return err_set(err, ERR_INVALID, "'%.100s' is not NAME=VALUE or NAME", value);
+    if (!value[name_len]) {
+        if (!getenv(value))
+            return 0;
+        given = xasprintf("%s=%s", value, getenv(value)); /* lasts as long as holt */
+    }
+    image->args = xreallocarray(image->args, image->arg_count + 2, sizeof(*image->args));
+    image->args[image->arg_count++] = given;
+    image->args[image->arg_count] = NULL;
     return 0;
 }
 
@@ -271,7 +292,7 @@ static int build_in(const char *dir, const struct recipe *recipe,
 
 static int template_build_run(int argc, char **argv)
 {
-    static const struct operands operands = { 1, 1, "a NAME" };
+    static const struct operands operands = { 1, 1, "a NAME or a DIRECTORY" };
     char dir[] = "/tmp/holt-build.XXXXXX";
     struct build_options options = { .archive = NULL };
     const struct recipe *recipe;
@@ -282,9 +303,15 @@ static int template_build_run(int argc, char **argv)
     if (!command_has_operands(&command_template_build, &operands, argc - next))
         return STATUS_HOLT;
     recipe = recipe_find(argv[next]);
+    if (options.image.file || options.image.name || strchr(argv[next], '/') ||
+        strcmp(argv[next], ".") == 0) {
+        status = image_build_run(argv[next], &options.image, &options.output);
+        free(options.image.args);
+        return status;
+    }
     if (!recipe)
         return report_usage("template build: no recipe '%s' (the recipes are base and "
-                            "code-interpreter-v1)",
+                            "code-interpreter-v1; a directory has a '/')",
                             argv[next]);
     status = check_name(recipe->name);
     if (status != STATUS_OK)
@@ -301,6 +328,16 @@ static const struct option_row rows[] = {
       OPTION_TEXT(struct build_options, archive) },
     { "packages", 0, "NAMES", "additional packages, separated by commas",
       OPTION_CALL(set_packages) },
+    { "file", 'f', "FILE", "build this Dockerfile; by default, that in the directory",
+      OPTION_TEXT(struct build_options, image.file) },
+    { "tag", 't', "NAME", "the name of the template; by default, that of the directory",
+      OPTION_TEXT(struct build_options, image.name) },
+    { "build-arg", 0, "NAME[=VALUE]", "set an ARG of the Dockerfile, or pass on a variable",
+      OPTION_CALL(set_arg) },
+    { "target", 0, "STAGE", "build this stage; by default, the last one",
+      OPTION_TEXT(struct build_options, image.target) },
+    { "no-cache", 0, NULL, "run all steps, even if nothing has changed",
+      OPTION_FLAG(struct build_options, image.is_forced) },
     { "minimal", 0, NULL, "without pip, Node.js and the libraries for data",
       OPTION_FLAG(struct build_options, is_minimal) },
     OPTION_OUTPUT,
@@ -314,9 +351,9 @@ static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 const struct command command_template_build = {
     .group = "Templates",
     .name = "template build",
-    .operands = "NAME",
-    .summary = "Build one of Holt's own templates: base or code-interpreter-v1",
-    .example = "holt template build base",
+    .operands = "NAME|DIRECTORY",
+    .summary = "Build a template from a Dockerfile, or base or code-interpreter-v1",
+    .example = "holt template build -t tools .",
     .options = &table,
     .run = template_build_run,
 };

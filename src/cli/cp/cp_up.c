@@ -62,7 +62,7 @@ static const char *source_path(struct cp *cp, char real[PATH_MAX])
 
 static int push_all(struct cp *cp, struct holt *holt, bool is_directory)
 {
-    static const struct tree_source_ops ops = { push_entry, push_data, push_trouble };
+    static const struct tree_source_ops ops = { push_entry, push_data, push_trouble, NULL };
     const struct tree_source options = {
         .wants_data = true,
         .follows_top = cp->follows_link,

@@ -233,6 +233,66 @@ int holt_template_push(struct holt *holt, const struct holt_push_options *option
     return 0;
 }
 
+struct build {
+    struct holt_build_options options;
+    struct holt_template *template; /* a result */
+};
+
+static int build_take(void *context, void **result, const void *message, struct holt_error *error)
+{
+    const struct msg_build_template_response *reply = message;
+    struct build *build = context;
+
+    (void)error;
+    for (size_t i = 0; build->options.on_line && i < reply->lines_count; i++)
+        build->options.on_line(build->options.context, reply->lines[i]);
+    if (reply->template && !build->template) {
+        template_fill(*result, *result, reply->template);
+        build->template = TAKE_PTR(*result);
+    }
+    return 0;
+}
+
+int holt_template_build(struct holt *holt, const struct holt_build_options *options,
+                        int64_t deadline, struct holt_template **ret, struct holt_error *error)
+{
+    cleanup_with(arena_done) struct arena arena = ARENA_INIT(REQUEST_BYTES_MAX);
+    cleanup_result struct holt_template *template = NULL;
+    struct build build = { .options = HOLT_INIT(holt_build_options) };
+    struct msg_build_template_request request;
+    struct messages_call call = {
+        .method = &method_template_service_build,
+        .request = &request,
+        .deadline = deadline,
+        .each = build_take,
+        .context = &build,
+        .size = sizeof(struct holt_template),
+    };
+    int r;
+
+    if (options_take(&build.options, sizeof(build.options), options, error) < 0)
+        return -1;
+    request = (struct msg_build_template_request){
+        .name = build.options.name,
+        .dockerfile = build.options.dockerfile,
+        .sandbox_id = build.options.sandbox,
+        .path = build.options.path,
+        .target = build.options.target,
+        .no_cache = build.options.is_forced,
+    };
+    if (request_pairs(&arena, build.options.args, &request.args, &request.args_count, error) < 0)
+        return -1;
+    r = messages_follow(holt, &call, error);
+    template = build.template;
+    if (r < 0)
+        return -1;
+    if (!template)
+        return error_set(error, "internal", "the daemon ended the build without a template");
+    if (ret)
+        *ret = TAKE_PTR(template);
+    return 0;
+}
+
 static int committed_fill(void *result, const void *message, struct holt_error *error)
 {
     const struct msg_commit_response *reply = message;

@@ -71,4 +71,3 @@ bool broker_secrets_name(const struct broker_secrets *secrets, const char *name,
  * none other names it more exactly, as a longer pattern or the name itself do. */
 bool broker_secret_is_set(const struct broker_secrets *secrets, size_t i, const char *name,
                           uint16_t port);
-

@@ -231,7 +231,7 @@ static int pull_trouble(void *context, const char *path, int errnum)
 
 int file_pull(struct worker *worker, const struct file_request *request)
 {
-    static const struct tree_source_ops ops = { pull_entry, pull_data, pull_trouble };
+    static const struct tree_source_ops ops = { pull_entry, pull_data, pull_trouble, NULL };
     const struct tree_source options = {
         .wants_data = true,
         .follows_top = request->flags & FILE_FOLLOW,
@@ -271,7 +271,7 @@ static int copy_trouble(void *sink, const char *path, int errnum)
 /* Copies and then removes a path that cannot be renamed, such as a directory of the template. */
 static int move_by_copy(const char *from, const char *to)
 {
-    static const struct tree_source_ops ops = { copy_entry, copy_data, copy_trouble };
+    static const struct tree_source_ops ops = { copy_entry, copy_data, copy_trouble, NULL };
     const struct tree_sink_options keeps = { .keeps_owner = true, .replaces_links = true };
     const char *name = strrchr(to, '/') + 1;
     const struct tree_source options = { .wants_data = true, .rename = name };

@@ -130,11 +130,11 @@ static int layer_add(struct exporter *exporter, const struct layer_tree *trees, 
                      struct err *err)
 {
     cleanup_close int fd = -EBADF;
-    struct layer layer;
+    struct layer layer = { .digest = "" };
     int r = blob_new(exporter->images_fd, &fd, err);
 
     if (r == 0)
-        r = layer_write(trees, count, fd, &layer, err);
+        r = image_layer_write(trees, count, fd, &layer, err);
     if (r == 0)
         r = blob_name(exporter->images_fd, fd, layer.digest, err);
     if (r < 0)
@@ -274,7 +274,7 @@ static int template_export(struct exporter *exporter, struct err *err)
 {
     size_t layer_count = exporter->template->trees[0].layer_count;
     char origin[TEMPLATE_NAME_MAX + 1];
-    struct template_meta meta;
+    struct template_meta meta = { .size_bytes = 0 };
     struct tm tm;
     time_t created;
     int r = origin_find(exporter, origin, &meta, err);

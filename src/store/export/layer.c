@@ -357,8 +357,8 @@ static int digest_text(struct digest *digest, char ret[static IMAGE_DIGEST_LEN +
     return digest_hex(digest, ret + strlen("sha256:"));
 }
 
-int layer_write(const struct layer_tree *trees, size_t count, int fd, struct layer *ret,
-                struct err *err)
+int image_layer_write(const struct layer_tree *trees, size_t count, int fd, struct layer *ret,
+                      struct err *err)
 {
     cleanup_with(layer_writer_done) struct layer_writer writer = { .fd = fd, .err = err };
     int r = writer_open(&writer);

@@ -25,5 +25,5 @@ struct layer {
 
 /* Writes a layer to a file. The same trees give the same bytes. Sockets are left out. Fails with
  * ERR_INVALID for a name that means a whiteout in images. */
-int layer_write(const struct layer_tree *trees, size_t count, int fd, struct layer *ret,
-                struct err *err);
+int image_layer_write(const struct layer_tree *trees, size_t count, int fd, struct layer *ret,
+                      struct err *err);

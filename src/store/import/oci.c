@@ -145,6 +145,7 @@ int image_layout_read(int image_fd, json_t **ret_manifest, json_t **ret_config, 
 {
     cleanup_close int fd = open_no_links(image_fd, "index.json", O_RDONLY | O_NONBLOCK, 0);
     cleanup_json json_t *manifest = NULL, *config = NULL;
+    char unused[IMAGE_DIGEST_LEN + 1];
     json_t *index;
     int r;
 
@@ -152,7 +153,7 @@ int image_layout_read(int image_fd, json_t **ret_manifest, json_t **ret_config, 
         return err_set(err, ERR_INVALID, "the archive is not an OCI image layout");
     r = image_json_read(fd, "index.json", &index, err);
     if (r == 0)
-        r = manifest_find(image_fd, index, &manifest, err);
+        r = manifest_find(image_fd, index, &manifest, unused, err);
     if (r == 0)
         r = config_read(image_fd, manifest, &config, err);
     if (r == 0 && !json_is_object(config))

@@ -182,6 +182,11 @@ def without_progress(messages):
     return [message for message in messages if "progress" not in message]
 
 
+def without_lines(messages):
+    """How many messages there are before the last one is a matter of time."""
+    return [{**messages[-1], "lines": []}]
+
+
 def sorted_output(messages):
     """Both streams of a process come in any order."""
     return sorted(joined_output(messages), key=lambda message: 0 if "started" in message else
@@ -606,6 +611,12 @@ def template_calls(call, directory):
                     {"name": "wrong", "path": "/no/such/file", "settings": settings})
     call.stream("pull from a registry that is not allowed", "TemplateService/Pull", {"reference": "debian:12"})
     call.stream("pull of no reference", "TemplateService/Pull", {"reference": "A B"})
+    call.stream("build what is no Dockerfile", "TemplateService/Build", {"name": "built", "dockerfile": "NONE"})
+    call.stream("build from no image", "TemplateService/Build", {"name": "built", "dockerfile": "FROM none.example/a:1/b"})
+    call.stream("build under a wrong name", "TemplateService/Build", {"name": "a b", "dockerfile": "FROM made"})
+    call.stream("build without a context", "TemplateService/Build", {"name": "built", "dockerfile": "FROM made\nCOPY a /a"}, _merge=lambda messages: messages[-1:])
+    call.stream("build", "TemplateService/Build", {"name": "built", "dockerfile": "FROM made\nLABEL a=b"}, _merge=without_lines)
+    call("remove what was built", "TemplateService/Remove", name="built")
     call.stream("push to a registry that is not allowed", "TemplateService/Push", {"name": "made", "reference": "other.example/made:1"})
     call.stream("push of no template", "TemplateService/Push", {"name": "nothing", "reference": "other.example/made:1"})
     call.stream("push to a digest", "TemplateService/Push", {"name": "made", "reference": "other.example/made@sha256:" + 64 * "0"})
@@ -773,6 +784,7 @@ BASES = {  # a request that is right, and is refused for what it names, or chang
     "ToolService/ReadOutput": {**NOBODY, "handle": "x"},
     "TemplateService/Import": {"name": "nothing", "path": "/no/such/path", "settings": {}},
     "TemplateService/Pull": {"reference": "other.example/nothing:1"},
+    "TemplateService/Build": {"name": "nothing", "dockerfile": "NONE"},
     "TemplateService/Push": {"name": "nothing", "reference": "other.example/nothing:1"},
     "TemplateService/List": {}, "TemplateService/Remove": {"name": "nothing"},
     "TemplateService/Commit": {**NOBODY, "name": "nothing"},

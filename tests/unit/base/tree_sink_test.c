@@ -218,7 +218,7 @@ static int copy_trouble(void *sink, const char *path, int errnum)
 
 static void what_is_told_of_a_tree_makes_the_same_tree(void)
 {
-    static const struct tree_source_ops ops = { copy_entry, copy_data, copy_trouble };
+    static const struct tree_source_ops ops = { copy_entry, copy_data, copy_trouble, NULL };
     const struct tree_source options = { .wants_data = true, .rename = "copy" };
     struct tree_sink *sink = sink_new();
     char command[512], from[96];
