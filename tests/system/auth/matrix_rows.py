@@ -276,7 +276,7 @@ CONTROL = {
     "TemplateService/Remove": {"failed_precondition"},  # in use by sandboxes of other rows
     "VolumeService/Remove": {"failed_precondition"},  # the same
     "CodebaseService/Remove": {"failed_precondition"},  # the same
-    "CodebaseService/Merge": {"have different codebases"},  # only one of them has one
+    "CodebaseService/Merge": {"invalid_argument"},  # the two have different codebases
     "POST /v2/templates/{}/builds/{}": {400},  # the build was started already
     "PUT /templates/{}/files/{}/{}": {403},  # as for others: the signature is not valid
     **{tool: {} for tool in ("run_code", "git_push", "git_clone", "git_pull")},  # fail inside of the sandbox, which has no remote
