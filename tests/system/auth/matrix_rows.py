@@ -134,7 +134,7 @@ HOLT = {
                              {**OWN, "toSandboxId": "{sandbox}"}, {**AT, "toSandboxId": "own"}],
     "TemplateService/Import": Host({"name": "new", "path": "/no/such/path"}),
     "TemplateService/Pull": Makes({"reference": "other.example/new:1"}),
-    "TemplateService/Build": [{"name": "new", "dockerfile": "FROM host\nCOPY secret /secret", "sandboxId": "{sandbox}"}],
+    "TemplateService/Build": [{"name": "made", "dockerfile": "FROM host\nCOPY secret /secret", "sandboxId": "{sandbox}"}],
     "TemplateService/Push": [{"name": "{template}", "reference": "other.example/new:1"}],
     "TemplateService/List": Lists({}, {"all": True}),
     "TemplateService/Remove": [{"name": "{template}"}, {"name": "{built_template}"}],
