@@ -12,7 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-    const struct agent_values values = { "token", "sandbox", "name", "id", "secret", "url" };
+    const struct agent_values values = { "token",  "sandbox", "name",  "id",
+                                         "secret", "url",     "model", "format" };
     char *text = strndup((const char *)data, len);
     struct agent_type type;
     struct err err;
