@@ -209,15 +209,6 @@ static int check_owned_template_list(struct host *host, const struct caller *cal
     return hosts_refusal(err);
 }
 
-/* No import begins. */
-static int check_thread_start(struct thread *thread, const char *name, void (*start)(void *),
-                              void *import)
-{
-    (void)thread;
-    assert(name && start && import);
-    return -EAGAIN;
-}
-
 #define sandbox_find check_sandbox_find
 #define sandbox_forward check_sandbox_forward
 #define sandbox_attach check_nothing
