@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The file has a line for each event, with fields separated by blanks:
- *   u DAY SANDBOX OWNER MODEL REQUESTS UNSETTLED INPUT READ WRITE OUTPUT MONEY   a row, at the
- * start r TICKET MS SANDBOX OWNER MODEL INPUT OUTPUT MONEY                          a reservation
- *   s TICKET INPUT READ WRITE OUTPUT MONEY                                      settled
- * Names have no blanks. It is written anew, with rows alone, when it is opened. A last line without
- * its end was cut by a kill and is dropped: what it says was not acted upon. */
+ * - u DAY SANDBOX OWNER MODEL REQUESTS UNSETTLED INPUT READ WRITE OUTPUT MONEY
+ * - r TICKET MS SANDBOX OWNER MODEL INPUT OUTPUT MONEY
+ * - s TICKET INPUT READ WRITE OUTPUT MONEY
+ *
+ * u is a row, r a reservation, and s settles it. Names have no blanks. The file is written anew,
+ * with rows alone, when it is opened. A last line without its end was cut by a kill and is dropped:
+ * what it says was not acted upon. */
 #include "host/llm/ledger.h"
 
 #include <errno.h>
@@ -68,7 +70,7 @@ struct llm_ledger {
     struct reservation *open;
     struct llm_usage_row *rows;
     size_t row_count, row_cap;
-    struct llm_totals totals;
+    struct llm_series_list series;
     bool is_failing; /* the file could not be written; said once */
 };
 
@@ -194,16 +196,13 @@ static struct reservation *reservation_take(struct llm_ledger *ledger, uint64_t 
     return found;
 }
 
-static void totals_add(struct llm_ledger *ledger, const struct token_counts *tokens, uint64_t money)
+static void series_add(struct llm_ledger *ledger, size_t row_index,
+                       const struct token_counts *tokens, uint64_t money)
 {
-    struct llm_totals *totals = &ledger->totals;
+    const struct llm_usage_row *row = &ledger->rows[row_index];
+    const struct llm_totals more = { .requests = 1, .tokens = *tokens, .money = money };
 
-    totals->requests++;
-    totals->tokens.input += tokens->input;
-    totals->tokens.cache_read += tokens->cache_read;
-    totals->tokens.cache_write += tokens->cache_write;
-    totals->tokens.output += tokens->output;
-    totals->money += money;
+    llm_totals_add(llm_series_totals(&ledger->series, row->owner, row->model), &more);
 }
 
 static void reservation_settle(struct llm_ledger *ledger, const struct reservation *old,
@@ -212,7 +211,7 @@ static void reservation_settle(struct llm_ledger *ledger, const struct reservati
     struct llm_usage *usage = &ledger->rows[old->row].usage;
     uint64_t sum = tokens_sum(tokens);
 
-    totals_add(ledger, tokens, money);
+    series_add(ledger, old->row, tokens, money);
     for (size_t i = 0; i < ARRAY_SIZE(old->accounts); i++) {
         window_correct(&old->accounts[i]->minute, old->minute, old, sum, money);
         window_correct(&old->accounts[i]->day, old->day, old, sum, money);
@@ -355,7 +354,8 @@ static void reservations_end(struct llm_ledger *ledger)
     while (ledger->open) {
         cleanup_free struct reservation *each = reservation_take(ledger, ledger->open->ticket);
 
-        totals_add(ledger, &(struct token_counts){ .input = each->input, .output = each->output },
+        series_add(ledger, each->row,
+                   &(struct token_counts){ .input = each->input, .output = each->output },
                    each->money);
     }
 }
@@ -401,7 +401,7 @@ int llm_ledger_open(int dir_fd, struct llm_ledger **ret, struct err *err)
         (void)fclose(file);
     }
     reservations_end(ledger);
-    ledger->totals = (struct llm_totals){ .requests = 0 };
+    llm_series_done(&ledger->series); /* what was read has ended before */
     if (r == 0)
         r = ledger_write(ledger, dir_fd, err);
     if (r < 0) {
@@ -424,6 +424,7 @@ void llm_ledger_close(struct llm_ledger *ledger)
         free(account);
     }
     free(ledger->rows);
+    llm_series_done(&ledger->series);
     (void)fd_close(ledger->fd);
     lock_destroy(&ledger->lock);
     free(ledger);
@@ -494,7 +495,8 @@ int llm_ledger_reserve(struct llm_ledger *ledger, const struct llm_call *call,
         r = budget_check(ledger, call, true, &budgets->owner, now_ms, ret_refusal);
     if (r == 0 && ledger->row_count >= ROWS_MAX)
         r = -ENOSPC;
-    ledger->totals.refused += r == -EDQUOT;
+    if (r == -EDQUOT)
+        llm_series_totals(&ledger->series, call->owner, call->model)->refused++;
     if (r < 0)
         return r;
     len = snprintf(line, sizeof(line),
@@ -534,11 +536,14 @@ void llm_ledger_keep_all(struct llm_ledger *ledger)
     reservations_end(ledger);
 }
 
-void llm_ledger_count(struct llm_ledger *ledger, struct llm_totals *ret)
+size_t llm_ledger_series(struct llm_ledger *ledger, struct llm_series **ret)
 {
     lock_scope(&ledger->lock);
 
-    *ret = ledger->totals;
+    *ret = xcalloc(ledger->series.count + 1, sizeof(**ret));
+    for (size_t i = 0; i < ledger->series.count; i++)
+        (*ret)[i] = ledger->series.items[i];
+    return ledger->series.count;
 }
 
 size_t llm_ledger_rows(struct llm_ledger *ledger, uint64_t since_day, struct llm_usage_row **ret)

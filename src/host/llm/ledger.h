@@ -13,6 +13,7 @@
 #include "base/access/caller.h"
 #include "gateway/request.h"
 #include "gateway/usage.h"
+#include "host/llm/series.h"
 
 struct err;
 struct llm_ledger;
@@ -75,13 +76,10 @@ void llm_ledger_settle(struct llm_ledger *ledger, uint64_t ticket,
 /* Ends all reservations: what was under way may have been served, and counts as reserved. */
 void llm_ledger_keep_all(struct llm_ledger *ledger);
 
-/* What has ended since the ledger was opened. */
-struct llm_totals {
-    uint64_t requests, refused; /* refused by a budget */
-    struct token_counts tokens;
-    uint64_t money;
-};
-void llm_ledger_count(struct llm_ledger *ledger, struct llm_totals *ret);
+/* Copies what has ended since the ledger was opened, by owner and model. The caller frees the
+ * array.
+ */
+size_t llm_ledger_series(struct llm_ledger *ledger, struct llm_series **ret);
 
 /* Copies the rows since a day, oldest first. The caller frees the array. */
 size_t llm_ledger_rows(struct llm_ledger *ledger, uint64_t since_day, struct llm_usage_row **ret);

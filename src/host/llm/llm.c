@@ -258,7 +258,7 @@ size_t llm_usage(struct llm *llm, uint64_t since_day, struct llm_usage_row **ret
     return llm_ledger_rows(llm->ledger, since_day, ret);
 }
 
-void llm_count(struct llm *llm, struct llm_totals *ret)
+size_t llm_series(struct llm *llm, struct llm_series **ret)
 {
-    llm_ledger_count(llm->ledger, ret);
+    return llm_ledger_series(llm->ledger, ret);
 }

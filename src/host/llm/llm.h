@@ -51,8 +51,8 @@ int llm_check(struct llm *llm, const char *owner, const char *models, struct err
 typedef void llm_model_fn(void *data, const struct llm_model_info *model, const char *prices_date);
 void llm_each_model(struct llm *llm, const char *owner, llm_model_fn *fn, void *data);
 
-/* Returns what has ended since the daemon started. */
-void llm_count(struct llm *llm, struct llm_totals *ret);
+/* Copies what has ended since the daemon started, see llm_ledger_series. */
+size_t llm_series(struct llm *llm, struct llm_series **ret);
 
 /* Copies the use since a day, see llm_ledger_rows. */
 size_t llm_usage(struct llm *llm, uint64_t since_day, struct llm_usage_row **ret);

@@ -251,7 +251,7 @@ static int model_add(struct llm_models *models, json_t *json, const json_t *pric
     if (index < 0)
         return err_set(err, ERR_INVALID, "model '%.128s': no provider '%.64s'", name, provider);
     if (!*name || strlen(name) > MODEL_NAME_MAX || strlen(upstream) > MODEL_NAME_MAX ||
-        strpbrk(name, " \t\"\\") || strpbrk(upstream, "\"\\") || max_output < 1)
+        strpbrk(name, " \t\r\n\"\\") || strpbrk(upstream, "\"\\") || max_output < 1)
         return err_set(err, ERR_INVALID, "model '%.128s' is not valid", name);
     models->list = xreallocarray(models->list, models->count + 1, sizeof(*models->list));
     info = &models->list[models->count++];

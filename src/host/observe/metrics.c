@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Labels have few values, all of them known here: never an id or a name from a client, besides the
- * owners with most sandboxes. */
+/* Labels have few values, all of them known here: never an id or a name from a client, besides a
+ * bounded number of owners. */
 #include "host/observe/metrics.h"
 
 #include <dirent.h>
@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
-#include "host/llm/llm.h"
+#include "host/llm/usage_metrics.h"
 #include "host/machine/pool.h"
 #include "host/net/net.h"
 #include "host/observe/event_ring.h"
@@ -238,35 +238,6 @@ static int write_network(const struct host *host, struct buf *out)
     return r;
 }
 
-static int write_models(const struct host *host, struct buf *out)
-{
-    struct llm_totals totals;
-
-    llm_count(host->llm, &totals);
-    const struct {
-        const char *name, *help;
-        uint64_t value;
-    } rows[] = {
-        { "holt_model_requests_total", "Requests to models that have ended.", totals.requests },
-        { "holt_model_refused_total", "Requests to models that a budget has refused.",
-          totals.refused },
-        { "holt_model_input_tokens_total", "Tokens sent to models, not read from their caches.",
-          totals.tokens.input },
-        { "holt_model_cache_read_tokens_total", "Tokens that models have read from their caches.",
-          totals.tokens.cache_read },
-        { "holt_model_cache_write_tokens_total", "Tokens that models have written to their caches.",
-          totals.tokens.cache_write },
-        { "holt_model_output_tokens_total", "Tokens that models have made.", totals.tokens.output },
-        { "holt_model_cost_nanodollars_total", "Billionths of a dollar that models have cost.",
-          totals.money },
-    };
-    int r = 0;
-
-    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(rows); i++)
-        r = write_counter(out, rows[i].name, rows[i].help, rows[i].value);
-    return r;
-}
-
 static int write_pool(struct host *host, struct buf *out)
 {
     int r = write_gauge(out, "holt_pool_size", "Configured size of the warm pool.",
@@ -442,7 +413,7 @@ int host_metrics_write_owners(struct host *host, const struct caller *caller, st
                     : metric_add(out, rows[which].name, label, owners[i].used[which]);
         }
     }
-    return r;
+    return r < 0 ? r : metrics_write_owner_models(host->llm, caller, out);
 }
 
 int host_metrics_write(struct host *host, struct buf *out)
@@ -465,7 +436,7 @@ int host_metrics_write(struct host *host, struct buf *out)
     if (r == 0)
         r = write_network(host, out);
     if (r == 0)
-        r = write_models(host, out);
+        r = metrics_write_models(host->llm, out);
     if (r == 0)
         r = write_pool(host, out);
     if (r == 0)

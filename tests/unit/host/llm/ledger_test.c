@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -141,10 +142,58 @@ static void what_was_under_way_at_a_kill_stays_reserved(void)
     directory_remove(fd);
 }
 
+static void series_are_by_owner_and_model_since_the_start(void)
+{
+    const struct llm_budget one = { .requests_day = 1 };
+    const struct token_counts used = { .input = 1, .cache_read = 2, .cache_write = 3, .output = 4 };
+    cleanup_free struct llm_series *series = NULL;
+    int fd = directory_make();
+    struct llm_ledger *ledger = ledger_open(fd);
+    uint64_t ticket = 0;
+    size_t count;
+
+    CHECK(reserve(ledger, &no_limit, &no_limit, clock_wall_ms(), &ticket) == 0);
+    count = llm_ledger_series(ledger, &series);
+    CHECK(count == 0); /* it has not ended */
+    free(series);
+    llm_ledger_settle(ledger, ticket, &used, 300);
+    CHECK(reserve(ledger, &one, &no_limit, clock_wall_ms(), &ticket) == -EDQUOT);
+    count = llm_ledger_series(ledger, &series);
+    CHECK(count == 1 && strcmp(series[0].owner, "ann") == 0 &&
+          strcmp(series[0].model, "fast") == 0);
+    CHECK(memcmp(&series[0].totals,
+                 &(struct llm_totals){ .requests = 1, .refused = 1, .tokens = used, .money = 300 },
+                 sizeof(series[0].totals)) == 0);
+    llm_ledger_close(ledger);
+    ledger = ledger_open(fd);
+    free(series);
+    CHECK(llm_ledger_series(ledger, &series) == 0);
+    llm_ledger_close(ledger);
+    directory_remove(fd);
+}
+
+static void too_many_series_share_the_last(void)
+{
+    struct llm_series_list list = { .items = NULL };
+    char model[32];
+
+    for (unsigned i = 0; i < LLM_SERIES_MAX + 50; i++) {
+        (void)snprintf(model, sizeof(model), "model-%u", i);
+        llm_series_totals(&list, "ann", model)->requests++;
+    }
+    CHECK(list.count == LLM_SERIES_MAX + 1);
+    CHECK(llm_series_totals(&list, "ann", "model-7")->requests == 1);
+    CHECK(strcmp(list.items[LLM_SERIES_MAX].owner, LLM_SERIES_OTHER) == 0);
+    CHECK(list.items[LLM_SERIES_MAX].totals.requests == 50);
+    llm_series_done(&list);
+}
+
 int main(void)
 {
     RUN(a_call_counts_as_reserved_until_it_is_settled);
     RUN(budgets_hold_with_what_is_reserved);
     RUN(what_was_under_way_at_a_kill_stays_reserved);
+    RUN(series_are_by_owner_and_model_since_the_start);
+    RUN(too_many_series_share_the_last);
     return 0;
 }
