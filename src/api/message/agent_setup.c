@@ -29,6 +29,7 @@ enum {
     VALUE_BYTES_MAX = 2 * AGENT_FILE_BYTES,
     READY_TIMEOUT_MS = 120 * 1000, /* servers of this kind take seconds to load on a busy machine */
     FILE_MODE = 0600,
+    OUTPUT_TAIL_SIZE = 140, /* of a server that has ended: it fits the text of an error */
 };
 
 static const struct msg_agent_settings no_settings = {
@@ -294,6 +295,46 @@ static int env_fill(const struct call *call, const struct agent_setup *setup, st
     return 0;
 }
 
+/* Copies the end of what a process has printed, to stderr if it has, as text of one line. */
+static void output_tail(struct record *record, char *ret, size_t size)
+{
+    struct output_reader *reader = NULL;
+    enum output_stream stream;
+    struct reader_spec spec = { .follows = false };
+    struct reader_event event;
+    struct record_info info;
+    size_t len = 0, wanted;
+    struct err ignored;
+
+    record_get(record, &info);
+    stream = info.streams[PROCESS_ERR].total > 0 ? PROCESS_ERR : PROCESS_OUT;
+    for (size_t i = 0; i < PROCESS_STREAMS; i++)
+        spec.from[i] = info.streams[i].total;
+    wanted = spec.from[stream] < size - 1 ? (size_t)spec.from[stream] : size - 1;
+    spec.from[stream] -= wanted;
+    if (reader_open(record, &spec, &reader, &ignored) == 0)
+        while (len < wanted && reader_next(reader, -1, ret + len, wanted - len, &event) == 0 &&
+               event.kind == READER_DATA)
+            len += event.stream == stream ? event.len : 0;
+    reader_close(reader);
+    while (len > 0 && strchr(" \r\n", ret[len - 1]))
+        len--;
+    ret[len] = '\0';
+    for (size_t i = 0; i < len; i++)
+        if (ret[i] < ' ' || ret[i] > '~')
+            ret[i] = ret[i] == '\n' ? '|' : ' ';
+}
+
+static int ended_error(const struct agent_setup *setup, struct record *record, struct err *err)
+{
+    char output[OUTPUT_TAIL_SIZE];
+
+    output_tail(record, output, sizeof(output));
+    (void)err_set(err, ERR_INTERNAL, "the server of agent type '%s' ended before it was ready%s%s",
+                  setup->type.name, *output ? ": " : "", output);
+    return err_remedy(err, "`holt agent show %s` has its command", setup->type.name);
+}
+
 static int server_start(const struct call *call, const struct agent_setup *setup,
                         struct sandbox *sandbox, struct msg_agent *ret, struct err *err)
 {
@@ -309,7 +350,8 @@ static int server_start(const struct call *call, const struct agent_setup *setup
     };
     const struct readiness_spec ready = { .http_path = text_or_null(setup->type.ready),
                                           .timeout_ms = READY_TIMEOUT_MS,
-                                          .watch_fd = call->connection_fd };
+                                          .watch_fd = call->connection_fd,
+                                          .is_first_run = true };
     enum readiness readiness = SERVICE_STARTING;
     struct record_info info;
     int r = service_launch(sandbox, &process, &record, err);
@@ -319,8 +361,7 @@ static int server_start(const struct call *call, const struct agent_setup *setup
     if (r < 0)
         return r;
     if (readiness == SERVICE_ENDED)
-        return err_set(err, ERR_INTERNAL, "the server of agent type '%s' ended before it was ready",
-                       setup->type.name);
+        return ended_error(setup, record, err);
     if (readiness == SERVICE_STARTING)
         return err_wrap(err, "the server of agent type '%s' is not ready", setup->type.name);
     record_get(record, &info);

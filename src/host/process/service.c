@@ -158,13 +158,21 @@ static int service_probe(struct sandbox *sandbox, const struct record *record,
     return r < 0 && r != -ECANCELED && err->kind == ERR_BUSY ? -EAGAIN : r;
 }
 
+static bool service_is_over(struct record *record, const struct readiness_spec *spec)
+{
+    struct record_info info;
+
+    record_get(record, &info);
+    return info.is_over || (spec->is_first_run && info.restarts > 0);
+}
+
 int service_wait_ready(struct sandbox *sandbox, struct record *record,
                        const struct readiness_spec *spec, enum readiness *ret, struct err *err)
 {
     uint64_t deadline_ms = clock_ms() + spec->timeout_ms;
     int pause_ms = PROBE_PAUSE_MIN_MS;
 
-    while (!record_is_over(record)) {
+    while (!service_is_over(record, spec)) {
         struct pollfd hang_up = { .fd = spec->watch_fd, .events = POLLRDHUP };
         int r = service_probe(sandbox, record, spec, deadline_ms, err);
 

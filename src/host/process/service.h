@@ -1,6 +1,7 @@
 /* Services: detached processes with a port that is forwarded to the host while they run. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "host/process/process.h"
@@ -17,14 +18,15 @@ int service_launch(struct sandbox *sandbox, const struct process_spec *spec, str
 enum readiness {
     SERVICE_READY,
     SERVICE_STARTING, /* not ready when the time was over */
-    SERVICE_ENDED,    /* ended, and will not be restarted */
+    SERVICE_ENDED,    /* ended, and will not be restarted; or is_first_run, and the run ended */
 };
 
 struct readiness_spec {
     const char
         *http_path; /* ready when a GET of it succeeds; NULL: when the port accepts connections */
     uint64_t timeout_ms;
-    int watch_fd; /* a connection that may hang up; -1: none */
+    int watch_fd;      /* a connection that may hang up; -1: none */
+    bool is_first_run; /* does not wait for a restart */
 };
 
 /* Waits until a service with a port is ready: it or a descendant listens there, and answers. If it
