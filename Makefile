@@ -128,7 +128,7 @@ unit-tests: all $(UNIT_TESTS) $(REPLAYS)
 
 tests: unit-tests $(KERNEL_TESTS)
 
-soak: ## the long form of some tests: ten thousand sandboxes, 500 random programs, 10 GiB of output, 5,000 idle sandboxes, 200 power cuts, half an hour of mixed work, 100,000 connections, 1,000 streams of models
+soak: ## the long form of some tests: ten thousand sandboxes, 500 random programs, 10 GiB of output, 5,000 idle sandboxes, 200 power cuts, half an hour of mixed work, 100,000 connections, 200 deaths of holt-net, 1,000 streams of models
 	@tools/setup test
 	@$(MAKE) --no-print-directory all $(filter %/soak_test %/property_test %/viewfs/attack_test,$(KERNEL_TESTS)) $(filter %/view/model_test,$(UNIT_TESTS))
 	SOAK_ROUNDS=10000 $(filter %/soak_test,$(KERNEL_TESTS))
@@ -142,6 +142,7 @@ soak: ## the long form of some tests: ten thousand sandboxes, 500 random program
 	POWER_CUTS=200 unshare --mount --propagation private tests/system/host/power_test
 	MIXED_SECONDS=1800 unshare --mount --propagation private tests/system/host/mixed_test
 	NET_CONNECTIONS=100000 tests/system/net/egress_test
+	SECRET_DEATHS=200 tests/system/secret/deaths_test
 	LLM_STREAMS=1000 tests/system/llm/gateway_test
 
 test-online: ## install packages with the real npm and apt-get, with learned rules; build templates; needs their registries

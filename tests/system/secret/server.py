@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """An https server that wants a value. usage: server.py DIRECTORY PORT
 DIRECTORY has value, cert.pem, key.pem and files; requests are logged in secret.log: what was asked for, and whether the value
-was right. /reflect sends the headers of the request back."""
-import base64, http.server, os, ssl, sys, urllib.parse
+was right. /reflect sends the headers of the request back, /slow a reply that does not end soon."""
+import base64, http.server, os, ssl, sys, time, urllib.parse
 
 WHERE = sys.argv[1]
 
@@ -43,11 +43,27 @@ class Handler(http.server.SimpleHTTPRequestHandler):
             self.answer(401, "no value")
         elif self.path.startswith("/reflect"):
             self.answer(200, "".join(f"{name}: {text}\n" for name, text in self.headers.items()))
+        elif self.path.startswith("/slow"):
+            self.trickle()
         elif self.path.startswith("/repo.git"):
             self.path = self.path.split("?")[0]
             super().do_GET()
         else:
             self.answer(200, "welcome " + ",".join(places))
+
+    def do_POST(self):
+        with open(os.path.join(WHERE, "secret.log"), "a") as log:
+            log.write(f"{self.path} {','.join(self.given()) or 'nothing'}\n")
+        while self.rfile.read1(65536):
+            pass
+
+    def trickle(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "6000")
+        self.end_headers()
+        for _ in range(6000):
+            self.wfile.write(b"x")
+            time.sleep(0.01)
 
     def log_message(self, *words):
         pass
