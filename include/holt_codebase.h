@@ -73,11 +73,15 @@ struct holt_codebase_applying {
     const struct holt_codebase_conflict *const *conflicts;
 };
 
-/* Writes a version (NULL: the newest) to a directory of the daemon's host (an absolute path; NULL:
- * the one that the codebase came from), as its owner; for admins. All or nothing: succeeds without
- * an effect if there are conflicts, paths that were changed in the directory. */
-HOLT_API int holt_codebase_apply(struct holt *holt, const char *codebase, const char *directory,
-                                 const uint32_t *version, int64_t deadline,
+struct holt_codebase_target {
+    const char *directory;   /* absolute; NULL: the one that the codebase came from */
+    const uint32_t *version; /* NULL: the newest */
+};
+
+/* Writes a version to a directory of the daemon's host, as its owner; for admins. All or nothing:
+ * succeeds without an effect if there are conflicts, paths that were changed in the directory. */
+HOLT_API int holt_codebase_apply(struct holt *holt, const char *codebase,
+                                 const struct holt_codebase_target *target, int64_t deadline,
                                  struct holt_codebase_applying **ret, struct holt_error *error);
 
 /* Whose side wins where both have changed. */
@@ -101,9 +105,14 @@ HOLT_API int holt_codebase_rebase(struct holt *holt, const char *sandbox,
                                   enum holt_codebase_side side, int64_t deadline,
                                   struct holt_codebase_merging **ret, struct holt_error *error);
 
-/* Takes what another sandbox of the same codebase has changed, in the same way. */
-HOLT_API int holt_codebase_merge(struct holt *holt, const char *sandbox, const char *from,
-                                 enum holt_codebase_side side, int64_t deadline,
+struct holt_codebase_source {
+    const char *sandbox; /* of the same codebase */
+    enum holt_codebase_side side;
+};
+
+/* Takes what another sandbox has changed, in the same way. */
+HOLT_API int holt_codebase_merge(struct holt *holt, const char *sandbox,
+                                 const struct holt_codebase_source *source, int64_t deadline,
                                  struct holt_codebase_merging **ret, struct holt_error *error);
 
 /* Makes the codebase in a sandbox, or one path of it (NULL: all; absolute, or relative to its top),

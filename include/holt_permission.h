@@ -37,18 +37,23 @@ struct holt_permissions {
 HOLT_API int holt_permission_list(struct holt *holt, const char *sandbox, int64_t deadline,
                                   struct holt_permissions **ret, struct holt_error *error);
 
-/* Change the rules: all of them, or some ("add", "remove"; they end with NULL). Every later lookup
- * and open is decided by the new ones; open files stay open, unless is_revoking: then the processes
- * that opened those which would be refused are killed. ret may be NULL. */
+struct holt_permission_change {
+    const char *preset;       /* for holt_permission_set alone; NULL: none */
+    const char *const *rules; /* ends with NULL */
+    /* Kill the processes that opened files which would be refused now; false: these stay open. */
+    bool is_revoking;
+};
+
+/* Change the rules: all of them, or some. Every later lookup and open is decided by the new ones.
+ * ret may be NULL. */
 HOLT_API int holt_permission_set(struct holt *holt, const char *sandbox,
-                                 const struct holt_permission_rules *rules, bool is_revoking,
-                                 int64_t deadline, struct holt_permissions **ret,
-                                 struct holt_error *error);
-HOLT_API int holt_permission_add(struct holt *holt, const char *sandbox, const char *const *rules,
-                                 bool is_revoking, int64_t deadline, struct holt_permissions **ret,
-                                 struct holt_error *error);
+                                 const struct holt_permission_change *change, int64_t deadline,
+                                 struct holt_permissions **ret, struct holt_error *error);
+HOLT_API int holt_permission_add(struct holt *holt, const char *sandbox,
+                                 const struct holt_permission_change *change, int64_t deadline,
+                                 struct holt_permissions **ret, struct holt_error *error);
 HOLT_API int holt_permission_remove(struct holt *holt, const char *sandbox,
-                                    const char *const *rules, bool is_revoking, int64_t deadline,
+                                    const struct holt_permission_change *change, int64_t deadline,
                                     struct holt_permissions **ret, struct holt_error *error);
 
 struct holt_permission_why {
@@ -73,11 +78,18 @@ struct holt_permission_test {
     const char *rule;
 };
 
-/* Returns whether an operation (stat, list, read, exec, write, create, delete, rename, link, chmod,
- * chown) would be allowed; `to` is the second path of rename and link, else NULL. */
-HOLT_API int holt_permission_test(struct holt *holt, const char *sandbox, const char *operation,
-                                  const char *path, const char *to, int64_t deadline,
-                                  struct holt_permission_test **ret, struct holt_error *error);
+struct holt_permission_operation {
+    /* stat, list, read, exec, write, create, delete, rename, link, chmod or chown */
+    const char *name;
+    const char *path;
+    const char *to; /* the second path of rename and link; else NULL */
+};
+
+/* Returns whether an operation would be allowed. */
+HOLT_API int holt_permission_test(struct holt *holt, const char *sandbox,
+                                  const struct holt_permission_operation *operation,
+                                  int64_t deadline, struct holt_permission_test **ret,
+                                  struct holt_error *error);
 
 struct holt_permission_entry {
     const char *path; /* relative to the mount point */
@@ -92,10 +104,15 @@ struct holt_permission_tree {
     bool is_truncated;                                /* there are more than 10000 */
 };
 
-/* Lists the files of the version that the sandbox derives from, below a directory (NULL: all), so
- * many levels deep (0: all), also those that are hidden in the sandbox. */
-HOLT_API int holt_permission_tree(struct holt *holt, const char *sandbox, const char *path,
-                                  uint32_t depth, int64_t deadline,
+struct holt_permission_part {
+    const char *path; /* a directory; NULL: the mount point */
+    uint32_t depth;   /* levels below it; 0: all */
+};
+
+/* Lists the files of the version that the sandbox derives from, or a part of them (NULL: all), also
+ * those that are hidden in the sandbox. */
+HOLT_API int holt_permission_tree(struct holt *holt, const char *sandbox,
+                                  const struct holt_permission_part *part, int64_t deadline,
                                   struct holt_permission_tree **ret, struct holt_error *error);
 
 #ifdef __cplusplus

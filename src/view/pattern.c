@@ -187,6 +187,7 @@ int view_pattern_compile(const struct view_rule *rule, struct arena *arena,
     if (!*ret)
         return err_set(err, ERR_EXHAUSTED, "the rules are too large together");
     for (size_t i = 0; i < count; i++) {
+        spelled[0] = '\0';
         r = view_pattern_check(rule->type == VIEW_GLOB ? expansions[i] : pattern, spelled, err);
         if (r == 0)
             r = alternative_compile(spelled, rule, arena, &(*ret)[i], err);

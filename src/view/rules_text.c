@@ -118,7 +118,7 @@ static int priority_from_json(const json_t *object, int32_t *ret, struct err *er
 static int rule_from_json(const json_t *object, struct view_rule *ret, struct err *err)
 {
     static const char *const names[] = { "pattern", "type", "level", "priority", NULL };
-    const char *pattern = NULL, *type = "auto", *level = NULL;
+    const char *pattern = "", *type = "auto", *level = NULL;
     int r;
 
     if (!json_is_object(object))
@@ -131,7 +131,7 @@ static int rule_from_json(const json_t *object, struct view_rule *ret, struct er
         r = json_get_text(object, "type", &type, err);
     if (r == 0)
         r = json_get_text(object, "level", &level, err);
-    if (r == 0 && (!pattern || !level))
+    if (r == 0 && (!*pattern || !level))
         r = err_set(err, ERR_INVALID, "a rule needs pattern and level");
     if (r == 0)
         r = view_type_parse(type, &ret->type, err);
@@ -145,7 +145,7 @@ int view_rules_from_json(const json_t *array, uint64_t generation, struct view_r
                          struct err *err)
 {
     cleanup_with(rule_list_done) struct rule_list list = { .arena.max = INPUT_ARENA_MAX };
-    struct view_rule rule;
+    struct view_rule rule = { .pattern = "" };
     int r;
 
     if (!json_is_array(array))

@@ -51,7 +51,7 @@ static int codebase_apply_run(int argc, char **argv)
     cleanup_result struct holt_codebase_applying *applying = NULL;
     struct apply_options options = { .version = UINT32_MAX };
     char path[PATH_MAX];
-    const char *directory = NULL;
+    struct holt_codebase_target target = { .directory = NULL };
     struct holt_error error;
     int next, status;
 
@@ -59,13 +59,14 @@ static int codebase_apply_run(int argc, char **argv)
         return status;
     if (!command_has_operands(&command_codebase_apply, &operands, argc - next))
         return STATUS_HOLT;
-    if (argc - next == 2 && !(directory = realpath(argv[next + 1], path)))
+    if (argc - next == 2 && !(target.directory = realpath(argv[next + 1], path)))
         return report_usage("cannot open directory '%s': %s", argv[next + 1], strerror(errno));
     if (connection_open(&connection) < 0)
         return STATUS_HOLT;
-    if (holt_codebase_apply(connection.holt, argv[next], directory,
-                            options.version == UINT32_MAX ? NULL : &options.version,
-                            HOLT_NO_DEADLINE, &applying, &error) < 0)
+    if (options.version != UINT32_MAX)
+        target.version = &options.version;
+    if (holt_codebase_apply(connection.holt, argv[next], &target, HOLT_NO_DEADLINE, &applying,
+                            &error) < 0)
         return report_holt_error(&error);
     if (applying->conflict_count > 0)
         return conflicts_report(applying->conflicts, applying->count, applying->conflict_count,
@@ -121,6 +122,7 @@ static int merging_run(const struct command *command, const struct operands *ope
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     cleanup_result struct holt_codebase_merging *merging = NULL;
     struct merge_options options = { .takes_ours = false };
+    struct holt_codebase_source source;
     struct holt_error error;
     int next, status, r;
 
@@ -132,11 +134,11 @@ static int merging_run(const struct command *command, const struct operands *ope
         return report_usage("--ours and --theirs exclude each other");
     if (connection_open(&connection) < 0)
         return STATUS_HOLT;
-    r = argc - next == 2
-            ? holt_codebase_merge(connection.holt, argv[next], argv[next + 1], side_of(&options),
-                                  HOLT_NO_DEADLINE, &merging, &error)
-            : holt_codebase_rebase(connection.holt, argv[next], side_of(&options), HOLT_NO_DEADLINE,
-                                   &merging, &error);
+    source = (struct holt_codebase_source){ .sandbox = argv[next + 1], .side = side_of(&options) };
+    r = source.sandbox ? holt_codebase_merge(connection.holt, argv[next], &source, HOLT_NO_DEADLINE,
+                                             &merging, &error)
+                       : holt_codebase_rebase(connection.holt, argv[next], source.side,
+                                              HOLT_NO_DEADLINE, &merging, &error);
     return r < 0 ? report_holt_error(&error) : merging_print(&options, merging);
 }
 

@@ -78,6 +78,7 @@ static int perm_ls_run(int argc, char **argv)
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     cleanup_result struct holt_permissions *permissions = NULL;
     cleanup_result struct holt_permission_tree *tree = NULL;
+    struct holt_permission_part part;
     struct ls_options options = { .wants_tree = false };
     struct holt_error error;
     int next, status;
@@ -97,8 +98,9 @@ static int perm_ls_run(int argc, char **argv)
         return options.output.wants_json ? output_json(permissions, "permissions")
                                          : rules_print(permissions);
     }
-    if (holt_permission_tree(connection.holt, argv[next], argv[next + 1], options.depth,
-                             HOLT_NO_DEADLINE, &tree, &error) < 0)
+    part = (struct holt_permission_part){ .path = argv[next + 1], .depth = options.depth };
+    if (holt_permission_tree(connection.holt, argv[next], &part, HOLT_NO_DEADLINE, &tree, &error) <
+        0)
         return report_holt_error(&error);
     return options.output.wants_json ? output_json(tree, "entries") : tree_print(tree);
 }
@@ -162,33 +164,8 @@ static int change_print(const struct change_options *options,
 }
 
 typedef int permission_call(struct holt *holt, const char *sandbox,
-                            const struct change_options *options, struct holt_permissions **ret,
-                            struct holt_error *error);
-
-static int set_call(struct holt *holt, const char *sandbox, const struct change_options *options,
-                    struct holt_permissions **ret, struct holt_error *error)
-{
-    struct holt_permission_rules rules;
-
-    (void)permission_rules(&options->permissions, &rules);
-    return holt_permission_set(holt, sandbox, &rules, options->is_revoking, HOLT_NO_DEADLINE, ret,
-                               error);
-}
-
-static int add_call(struct holt *holt, const char *sandbox, const struct change_options *options,
-                    struct holt_permissions **ret, struct holt_error *error)
-{
-    return holt_permission_add(holt, sandbox, (const char *const *)options->permissions.rules.items,
-                               options->is_revoking, HOLT_NO_DEADLINE, ret, error);
-}
-
-static int remove_call(struct holt *holt, const char *sandbox, const struct change_options *options,
-                       struct holt_permissions **ret, struct holt_error *error)
-{
-    return holt_permission_remove(holt, sandbox,
-                                  (const char *const *)options->permissions.rules.items,
-                                  options->is_revoking, HOLT_NO_DEADLINE, ret, error);
-}
+                            const struct holt_permission_change *change, int64_t deadline,
+                            struct holt_permissions **ret, struct holt_error *error);
 
 /* Runs a command whose operands are an ID and rules, at least as many as `least`. */
 static int change_run(const struct command *command, int least, permission_call *call, int argc,
@@ -199,6 +176,7 @@ static int change_run(const struct command *command, int least, permission_call 
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     cleanup_with(change_options_done) struct change_options options = { .is_revoking = false };
     cleanup_result struct holt_permissions *permissions = NULL;
+    struct holt_permission_change change;
     struct holt_error error;
     int next, status;
 
@@ -212,24 +190,29 @@ static int change_run(const struct command *command, int least, permission_call 
         return command_misused(command, "needs rules; without any, all paths would be hidden");
     if (connection_open(&connection) < 0)
         return STATUS_HOLT;
-    if (call(connection.holt, argv[next], &options, &permissions, &error) < 0)
+    change = (struct holt_permission_change){
+        .preset = options.permissions.preset,
+        .rules = (const char *const *)options.permissions.rules.items,
+        .is_revoking = options.is_revoking,
+    };
+    if (call(connection.holt, argv[next], &change, HOLT_NO_DEADLINE, &permissions, &error) < 0)
         return report_holt_error(&error);
     return change_print(&options, permissions);
 }
 
 static int perm_set_run(int argc, char **argv)
 {
-    return change_run(&command_perm_set, 0, set_call, argc, argv);
+    return change_run(&command_perm_set, 0, holt_permission_set, argc, argv);
 }
 
 static int perm_add_run(int argc, char **argv)
 {
-    return change_run(&command_perm_add, 1, add_call, argc, argv);
+    return change_run(&command_perm_add, 1, holt_permission_add, argc, argv);
 }
 
 static int perm_rm_run(int argc, char **argv)
 {
-    return change_run(&command_perm_rm, 1, remove_call, argc, argv);
+    return change_run(&command_perm_rm, 1, holt_permission_remove, argc, argv);
 }
 
 /* --- questions -------------------------------------------------------------------------------- */
@@ -289,6 +272,7 @@ static int perm_test_run(int argc, char **argv)
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     struct output_options options = { .wants_json = false };
     cleanup_result struct holt_permission_test *test = NULL;
+    struct holt_permission_operation operation;
     struct holt_error error;
     int next, status;
 
@@ -297,8 +281,11 @@ static int perm_test_run(int argc, char **argv)
     if (!command_has_operands(&command_perm_test, &operands, argc - next) ||
         connection_open(&connection) < 0)
         return STATUS_HOLT;
-    if (holt_permission_test(connection.holt, argv[next], argv[next + 2], argv[next + 1],
-                             argv[next + 3], HOLT_NO_DEADLINE, &test, &error) < 0)
+    operation = (struct holt_permission_operation){ .name = argv[next + 2],
+                                                    .path = argv[next + 1],
+                                                    .to = argv[next + 3] };
+    if (holt_permission_test(connection.holt, argv[next], &operation, HOLT_NO_DEADLINE, &test,
+                             &error) < 0)
         return report_holt_error(&error);
     if (options.wants_json) {
         status = output_json(test, NULL);

@@ -140,12 +140,13 @@ static int applying_fill(void *result, const void *message, struct holt_error *e
     return 0;
 }
 
-int holt_codebase_apply(struct holt *holt, const char *codebase, const char *directory,
-                        const uint32_t *version, int64_t deadline,
+int holt_codebase_apply(struct holt *holt, const char *codebase,
+                        const struct holt_codebase_target *target, int64_t deadline,
                         struct holt_codebase_applying **ret, struct holt_error *error)
 {
+    const uint32_t *version = target->version;
     const struct msg_codebase_apply_request request = { .codebase = codebase,
-                                                        .directory = directory,
+                                                        .directory = target->directory,
                                                         .has_version = version != NULL,
                                                         .version = version ? *version : 0 };
     const struct client_call call = { &method_codebase_service_apply, &request, false, deadline };
@@ -179,13 +180,14 @@ int holt_codebase_rebase(struct holt *holt, const char *sandbox, enum holt_codeb
     return client_call_for(holt, &call, sizeof(**ret), merging_fill, ret, error);
 }
 
-int holt_codebase_merge(struct holt *holt, const char *sandbox, const char *from,
-                        enum holt_codebase_side side, int64_t deadline,
+int holt_codebase_merge(struct holt *holt, const char *sandbox,
+                        const struct holt_codebase_source *source, int64_t deadline,
                         struct holt_codebase_merging **ret, struct holt_error *error)
 {
+    const enum msg_codebase_side side = (enum msg_codebase_side)source->side;
     const struct msg_codebase_merge_request request = { .sandbox_id = sandbox,
-                                                        .from_sandbox_id = from,
-                                                        .side = (enum msg_codebase_side)side };
+                                                        .from_sandbox_id = source->sandbox,
+                                                        .side = side };
     const struct client_call call = { &method_codebase_service_merge, &request, false, deadline };
 
     return client_call_for(holt, &call, sizeof(**ret), merging_fill, ret, error);

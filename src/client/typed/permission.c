@@ -57,14 +57,14 @@ static int set_fill(void *result, const void *message, struct holt_error *error)
 }
 
 int holt_permission_set(struct holt *holt, const char *sandbox,
-                        const struct holt_permission_rules *rules, bool is_revoking,
-                        int64_t deadline, struct holt_permissions **ret, struct holt_error *error)
+                        const struct holt_permission_change *change, int64_t deadline,
+                        struct holt_permissions **ret, struct holt_error *error)
 {
     const struct msg_permission_set_request request = { .sandbox_id = sandbox,
-                                                        .preset = rules->preset,
-                                                        .rules = rules->rules,
-                                                        .rules_count = request_count(rules->rules),
-                                                        .revoke = is_revoking };
+                                                        .preset = change->preset,
+                                                        .rules = change->rules,
+                                                        .rules_count = request_count(change->rules),
+                                                        .revoke = change->is_revoking };
     const struct client_call call = { &method_permission_service_set, &request, false, deadline };
 
     return client_call_for(holt, &call, sizeof(**ret), set_fill, ret, error);
@@ -76,14 +76,14 @@ static int add_fill(void *result, const void *message, struct holt_error *error)
                        error);
 }
 
-int holt_permission_add(struct holt *holt, const char *sandbox, const char *const *rules,
-                        bool is_revoking, int64_t deadline, struct holt_permissions **ret,
-                        struct holt_error *error)
+int holt_permission_add(struct holt *holt, const char *sandbox,
+                        const struct holt_permission_change *change, int64_t deadline,
+                        struct holt_permissions **ret, struct holt_error *error)
 {
     const struct msg_permission_add_request request = { .sandbox_id = sandbox,
-                                                        .rules = rules,
-                                                        .rules_count = request_count(rules),
-                                                        .revoke = is_revoking };
+                                                        .rules = change->rules,
+                                                        .rules_count = request_count(change->rules),
+                                                        .revoke = change->is_revoking };
     const struct client_call call = { &method_permission_service_add, &request, false, deadline };
 
     return client_call_for(holt, &call, sizeof(**ret), add_fill, ret, error);
@@ -95,14 +95,16 @@ static int remove_fill(void *result, const void *message, struct holt_error *err
                        error);
 }
 
-int holt_permission_remove(struct holt *holt, const char *sandbox, const char *const *rules,
-                           bool is_revoking, int64_t deadline, struct holt_permissions **ret,
-                           struct holt_error *error)
+int holt_permission_remove(struct holt *holt, const char *sandbox,
+                           const struct holt_permission_change *change, int64_t deadline,
+                           struct holt_permissions **ret, struct holt_error *error)
 {
-    const struct msg_permission_remove_request request = { .sandbox_id = sandbox,
-                                                           .rules = rules,
-                                                           .rules_count = request_count(rules),
-                                                           .revoke = is_revoking };
+    const struct msg_permission_remove_request request = {
+        .sandbox_id = sandbox,
+        .rules = change->rules,
+        .rules_count = request_count(change->rules),
+        .revoke = change->is_revoking,
+    };
     const struct client_call call = { &method_permission_service_remove, &request, false,
                                       deadline };
 
@@ -147,13 +149,14 @@ static int test_fill(void *result, const void *message, struct holt_error *error
     return 0;
 }
 
-int holt_permission_test(struct holt *holt, const char *sandbox, const char *operation,
-                         const char *path, const char *to, int64_t deadline,
+int holt_permission_test(struct holt *holt, const char *sandbox,
+                         const struct holt_permission_operation *operation, int64_t deadline,
                          struct holt_permission_test **ret, struct holt_error *error)
 {
-    const struct msg_permission_test_request request = {
-        .sandbox_id = sandbox, .path = path, .operation = operation, .to = to
-    };
+    const struct msg_permission_test_request request = { .sandbox_id = sandbox,
+                                                         .path = operation->path,
+                                                         .operation = operation->name,
+                                                         .to = operation->to };
     const struct client_call call = { &method_permission_service_test, &request, true, deadline };
 
     return client_call_for(holt, &call, sizeof(**ret), test_fill, ret, error);
@@ -182,13 +185,13 @@ static int tree_fill(void *result, const void *message, struct holt_error *error
     return 0;
 }
 
-int holt_permission_tree(struct holt *holt, const char *sandbox, const char *path, uint32_t depth,
-                         int64_t deadline, struct holt_permission_tree **ret,
-                         struct holt_error *error)
+int holt_permission_tree(struct holt *holt, const char *sandbox,
+                         const struct holt_permission_part *part, int64_t deadline,
+                         struct holt_permission_tree **ret, struct holt_error *error)
 {
     const struct msg_permission_tree_request request = { .sandbox_id = sandbox,
-                                                         .path = path,
-                                                         .depth = depth };
+                                                         .path = part ? part->path : NULL,
+                                                         .depth = part ? part->depth : 0 };
     const struct client_call call = { &method_permission_service_tree, &request, true, deadline };
 
     return client_call_for(holt, &call, sizeof(**ret), tree_fill, ret, error);

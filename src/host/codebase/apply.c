@@ -44,7 +44,6 @@ static int is_empty(int dir_fd)
 {
     int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    const struct dirent *entry;
     int names = 0;
 
     if (!dir) {
@@ -53,7 +52,7 @@ static int is_empty(int dir_fd)
         (void)fd_close(fd);
         return r;
     }
-    while (names <= 2 && (entry = readdir(dir)))
+    while (names <= 2 && readdir(dir))
         names++;
     (void)closedir(dir);
     return names <= 2; /* "." and ".." */

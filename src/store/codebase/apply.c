@@ -61,7 +61,7 @@ static int is_parent_blocked(const struct apply *apply, const char *path)
     if (strlen(path) >= sizeof(parent))
         return -ENAMETOOLONG;
     for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
-        struct tree_entry here, from;
+        struct tree_entry here, from = { .exists = false };
         int r;
 
         memcpy(parent, path, (size_t)(slash - path));

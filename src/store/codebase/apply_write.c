@@ -113,7 +113,7 @@ static int parent_step(const struct apply *apply, const struct apply_item *item,
     r = above_fd < 0 ? above_fd : tree_entry_find(apply->to_fd, path, &to);
     if (r == 0)
         r = rights_drop(apply, &rights);
-    if (r < 0)
+    if (r != 0)
         return r;
     if (fd != -ENOENT && unlinkat(above_fd, name, 0) < 0)
         r = -errno;
@@ -138,7 +138,7 @@ static int parent_make(const struct apply *apply, const struct apply_item *item,
             return -ENAMETOOLONG;
         memcpy(parent, path, (size_t)(slash - path));
         parent[slash - path] = '\0';
-        fd = fd_close(fd);
+        (void)fd_close(fd);
         fd = parent_step(apply, item, parent);
         if (fd < 0)
             break;

@@ -707,6 +707,8 @@ static void use_codebases(void)
     struct holt_codebase_version *version;
     struct holt_codebase_applying *applying;
     struct holt_codebase_merging *merging;
+    struct holt_codebase_source from = { .side = HOLT_CODEBASE_OURS };
+    struct holt_codebase_target target = { .version = NULL };
     const uint32_t oldest = 0;
     char dir[] = "/tmp/holt-use.XXXXXX", file[64];
     struct holt_codebase_list *list;
@@ -739,11 +741,13 @@ static void use_codebases(void)
     holt_free(log);
     CHECK(mkdtemp(dir) != NULL);
     (void)snprintf(file, sizeof(file), "%s/f", dir);
-    CHECK(holt_codebase_apply(holt, "app", dir, NULL, soon(), &applying, &error) == 0);
+    target.directory = dir;
+    CHECK(holt_codebase_apply(holt, "app", &target, soon(), &applying, &error) == 0);
     CHECK(applying->version == 1 && applying->files == 1 && applying->conflict_count == 0);
     CHECK(truncate(file, 0) == 0);
     holt_free(applying);
-    CHECK(holt_codebase_apply(holt, "app", dir, &oldest, soon(), &applying, &error) == 0);
+    target.version = &oldest;
+    CHECK(holt_codebase_apply(holt, "app", &target, soon(), &applying, &error) == 0);
     CHECK(applying->conflict_count == 1 && applying->count == 1);
     IS(applying->conflicts[0]->path, "f");
     holt_free(applying);
@@ -752,8 +756,8 @@ static void use_codebases(void)
                                &error) == 0);
     CHECK(merging->base == 1 && merging->files == 0 && merging->count == 0);
     holt_free(merging);
-    CHECK(holt_codebase_merge(holt, sandbox->id, sandbox->id, HOLT_CODEBASE_OURS, soon(), &merging,
-                              &error) == -1);
+    from.sandbox = sandbox->id;
+    CHECK(holt_codebase_merge(holt, sandbox->id, &from, soon(), &merging, &error) == -1);
     IS(error.code, "invalid_argument");
     CHECK(holt_codebase_discard(holt, sandbox->id, "f", soon(), &error) == -1);
     IS(error.code, "invalid_argument");

@@ -6,6 +6,9 @@ static void use_permissions(void)
     static const char *const rules[] = { "/src/**=write", NULL }, *const more[] = { "/x=read",
                                                                                     NULL };
     const struct holt_permission_rules given = { .preset = "agent-safe", .rules = rules };
+    const struct holt_permission_operation writing = { .name = "write", .path = "a" };
+    const struct holt_permission_change one = { .rules = more };
+    const struct holt_permission_change all = { "agent-safe", rules, .is_revoking = true };
     struct holt_sandbox_options options = HOLT_INIT(holt_sandbox_options);
     struct holt_permissions *permissions;
     struct holt_permission_test *test;
@@ -27,18 +30,18 @@ static void use_permissions(void)
     IS(why->level, "none");
     IS(why->rule, "/**/.env*=none@100");
     holt_free(why);
-    CHECK(holt_permission_test(holt, sandbox->id, "write", "a", NULL, soon(), &test, &error) == 0);
+    CHECK(holt_permission_test(holt, sandbox->id, &writing, soon(), &test, &error) == 0);
     CHECK(!test->is_allowed);
     IS(test->error, "EACCES");
     holt_free(test);
-    CHECK(holt_permission_add(holt, sandbox->id, more, false, soon(), &permissions, &error) == 0);
+    CHECK(holt_permission_add(holt, sandbox->id, &one, soon(), &permissions, &error) == 0);
     CHECK(permissions->generation == 2 && permissions->open_files == 0);
     holt_free(permissions);
-    CHECK(holt_permission_remove(holt, sandbox->id, more, false, soon(), NULL, &error) == 0);
-    CHECK(holt_permission_remove(holt, sandbox->id, more, false, soon(), NULL, &error) == -1);
+    CHECK(holt_permission_remove(holt, sandbox->id, &one, soon(), NULL, &error) == 0);
+    CHECK(holt_permission_remove(holt, sandbox->id, &one, soon(), NULL, &error) == -1);
     IS(error.code, "not_found");
-    CHECK(holt_permission_set(holt, sandbox->id, &given, true, soon(), NULL, &error) == 0);
-    CHECK(holt_permission_tree(holt, sandbox->id, NULL, 0, soon(), &tree, &error) == 0);
+    CHECK(holt_permission_set(holt, sandbox->id, &all, soon(), NULL, &error) == 0);
+    CHECK(holt_permission_tree(holt, sandbox->id, NULL, soon(), &tree, &error) == 0);
     CHECK(tree->count == 0 && !tree->is_truncated);
     holt_free(tree);
     CHECK(holt_sandbox_destroy(holt, sandbox->id, soon(), &error) == 0);
