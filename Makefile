@@ -151,10 +151,10 @@ test-online: ## install packages with the real npm and apt-get, with learned rul
 	HOLT_BUILD_DIR=$(OUT) unshare --mount --propagation private tests/online/install_test
 	HOLT_BUILD_DIR=$(OUT) unshare --mount --propagation private tests/online/template_test
 
-test-agents: ## run the npm packages of claude-code, codex and opencode in sandboxes; needs the registry of npm
+test-agents: ## run the npm packages of claude-code, codex, opencode and openclaw in sandboxes; needs the registry of npm
 	@tools/setup test
 	@$(MAKE) --no-print-directory all
-	AGENTS="claude-code codex opencode" HOLT_BUILD_DIR=$(OUT) tests/system/agent/packages_test
+	AGENTS="claude-code codex opencode openclaw" HOLT_BUILD_DIR=$(OUT) tests/system/agent/packages_test
 
 fuzzers: $(FUZZERS) ## build the libFuzzer targets (BUILD=fuzz)
 
