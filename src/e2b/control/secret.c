@@ -87,6 +87,18 @@ int e2b_secret_value(void *context, const char *owner, const char *id, struct se
     return secrets_open_text(host_secrets(e2b->host), belongs_to, sealed, ret, err);
 }
 
+void e2b_secrets_recover(struct host *host, struct e2b_objects *objects)
+{
+    cleanup_json json_t *all = e2b_objects_list(objects, OBJECTS_SECRETS);
+    const json_t *stored;
+    size_t i;
+
+    json_array_foreach(all, i, stored) {
+        if (json_object_get(stored, "sealed"))
+            secrets_expect_key(host_secrets(host));
+    }
+}
+
 /* Replaces the value, which is on disk only as it is sealed. */
 static int value_set(const struct e2b_request *request, json_t *stored, const char *value,
                      struct err *err)

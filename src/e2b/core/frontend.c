@@ -71,6 +71,7 @@ int e2b_open(struct host *host, const char *state_dir, struct e2b **ret, struct 
     if (r == 0)
         r = e2b_builds_open(host, e2b->objects, state_dir, &e2b->builds, err);
     if (r == 0) {
+        e2b_secrets_recover(host, e2b->objects);
         secrets_set_source(host_secrets(host), e2b_secret_value, e2b);
         secret_grants_apply(host); /* of sandboxes that were running already */
     }

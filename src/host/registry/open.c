@@ -111,6 +111,8 @@ static const char *const statement_texts[STATEMENTS] = {
     [STATEMENT_PUT_GRANTS] = ("INSERT INTO secret_grants (sandbox, grants) VALUES (?1, ?2)"
                               " ON CONFLICT (sandbox) DO UPDATE SET grants = excluded.grants"),
     [STATEMENT_GET_GRANTS] = "SELECT grants FROM secret_grants WHERE sandbox = ?1",
+    [STATEMENT_COUNT_SEALED_NETWORKS] =
+        "SELECT count(*) FROM networks WHERE policy LIKE '%\"sealed\":%'",
     [STATEMENT_PUT_PERMISSIONS] = ("INSERT INTO permissions (sandbox, rules) VALUES (?1, ?2)"
                                    " ON CONFLICT (sandbox) DO UPDATE SET rules = excluded.rules"),
     [STATEMENT_GET_PERMISSIONS] = "SELECT rules FROM permissions WHERE sandbox = ?1",

@@ -45,3 +45,15 @@ int registry_list_secrets(struct registry *registry, struct secret_row **ret, si
     *ret = (struct secret_row *)(void *)TAKE_PTR(list.items);
     return 0;
 }
+
+int registry_count_sealed_networks(struct registry *registry, size_t *ret, struct err *err)
+{
+    lock_scope(&registry->lock);
+    cleanup_with(registry_reset) sqlite3_stmt *statement =
+        registry->statements[STATEMENT_COUNT_SEALED_NETWORKS];
+
+    if (sqlite3_step(statement) != SQLITE_ROW)
+        return registry_explain(registry, "count the sealed headers of sandboxes", err);
+    *ret = (size_t)sqlite3_column_int64(statement, 0);
+    return 0;
+}

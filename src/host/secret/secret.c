@@ -34,6 +34,7 @@ struct secrets {
     struct lock lock; /* one change at a time; protects the key */
     struct seal_key key;
     bool has_key;
+    bool expects_key;           /* see secrets_expect_key */
     struct authority authority; /* constant once there is one */
     struct lock source_lock;    /* protects the source, also while it is called */
     secret_source_fn *source;
@@ -221,17 +222,32 @@ static int secret_not_found(const char *word, struct err *err)
 
 /* --- changes ---------------------------------------------------------------------------------- */
 
-/* Makes the key with the first secret. Rows without a key mean that it was lost. */
+void secrets_expect_key(struct secrets *secrets)
+{
+    lock_scope(&secrets->lock);
+
+    secrets->expects_key = true;
+}
+
+/* Makes the key with the first secret. Sealed values without a key mean that it was lost. */
 static int key_ensure(struct secrets *secrets, size_t rows, struct err *err)
 {
+    size_t networks = 0;
     int r;
 
     if (secrets->has_key)
         return 0;
-    if (rows > 0) {
+    r = registry_count_sealed_networks(secrets->registry, &networks, err);
+    if (r < 0)
+        return r;
+    if (rows > 0 || networks > 0 || secrets->expects_key) {
         (void)err_set(err, ERR_INTERNAL,
-                      KEY_FILE " is missing in the state directory; it opens %zu secrets", rows);
-        return err_remedy(err, "restore it from a backup, or remove all secrets");
+                      KEY_FILE " is missing in the state directory; it opens %zu secrets, the "
+                               "headers of %zu sandboxes%s",
+                      rows, networks,
+                      secrets->expects_key ? ", and the secrets of E2B's clients" : "");
+        return err_remedy(err, "restore it from a backup and restart, or remove all of these and "
+                               "restart");
     }
     r = seal_key_make(secrets->state_fd, KEY_FILE, &secrets->key, err);
     fault_point("secret.key");

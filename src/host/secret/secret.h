@@ -94,6 +94,10 @@ int secrets_seal_text(struct secrets *secrets, const char *context, const char *
 int secrets_open_text(struct secrets *secrets, const char *context, const char *sealed,
                       struct secret_value *ret, struct err *err);
 
+/* Says that a front end has texts that were sealed before this start: a key that is missing was
+ * lost, and none is made. To be called before requests are served. */
+void secrets_expect_key(struct secrets *secrets);
+
 /* Sets where the values of secrets come from that a front end keeps itself (NULL: nowhere). When
  * this returns, the function before is no longer called. It fails with ERR_NOT_FOUND for secrets
  * that the owner does not have. */

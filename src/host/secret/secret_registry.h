@@ -40,3 +40,6 @@ int registry_remove_secret(struct registry *registry, const char *id, struct err
 /* Lists all secrets, oldest first. The caller frees the array. */
 int registry_list_secrets(struct registry *registry, struct secret_row **ret, size_t *ret_count,
                           struct err *err);
+
+/* Counts the sandboxes with a sealed value among the headers of their rules. */
+int registry_count_sealed_networks(struct registry *registry, size_t *ret, struct err *err);
