@@ -202,7 +202,8 @@ static int permissions_make(const struct permissions *present, enum permission_c
                             const struct permission_request *request, struct permissions *ret,
                             struct err *err)
 {
-    cleanup_with(rule_list_done) struct rule_list list = { .arena = ARENA_INIT((size_t)VIEW_TEXT_MAX * 2) };
+    cleanup_with(
+        rule_list_done) struct rule_list list = { .arena = ARENA_INIT((size_t)VIEW_TEXT_MAX * 2) };
     const uint64_t generation = present->rules ? view_rules_generation(present->rules) + 1 : 1;
     const char *preset = change == PERMISSION_SET ? request->preset : present->preset;
     int r = 0;
