@@ -59,10 +59,19 @@ HOLT_API int holt_codebase_commit(struct holt *holt, const char *sandbox, const 
                                   int64_t deadline, struct holt_codebase_version **ret,
                                   struct holt_error *error);
 
+/* Lines that both sides have changed, differently. */
+struct holt_codebase_hunk {
+    uint32_t line; /* the first of them in the file of the sandbox, from 1 on */
+    const char *ours;
+    const char *theirs;
+};
+
 /* A path that both sides have changed. */
 struct holt_codebase_conflict {
     const char *path;   /* relative to the top of the codebase */
     const char *reason; /* for people */
+    size_t count;
+    const struct holt_codebase_hunk *const *hunks; /* of a text; at most 100 */
 };
 
 struct holt_codebase_applying {
@@ -89,6 +98,7 @@ enum holt_codebase_side {
     HOLT_CODEBASE_NEITHER, /* conflicts are reported */
     HOLT_CODEBASE_OURS,    /* that of the sandbox */
     HOLT_CODEBASE_THEIRS,  /* that of the codebase, or of the other sandbox */
+    HOLT_CODEBASE_MARKERS, /* both, between lines with markers; only in files that are text */
 };
 
 struct holt_codebase_merging {

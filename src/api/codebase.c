@@ -99,6 +99,19 @@ int codebase_service_commit(const struct call *call,
     return call_reply(call, MESSAGE(msg_codebase_commit_response, .version = &message), err);
 }
 
+static struct msg_codebase_hunk *hunk_messages(const struct call *call,
+                                               const struct conflict *conflict)
+{
+    struct msg_codebase_hunk *messages =
+        arena_take(call->arena, conflict->hunk_count, sizeof(*messages));
+
+    for (size_t i = 0; i < conflict->hunk_count; i++)
+        messages[i] = (struct msg_codebase_hunk){ .line = conflict->hunks[i].line,
+                                                  .ours = conflict->hunks[i].ours,
+                                                  .theirs = conflict->hunks[i].theirs };
+    return messages;
+}
+
 static struct msg_codebase_conflict *conflict_messages(const struct call *call,
                                                        const struct conflicts *conflicts)
 {
@@ -106,8 +119,12 @@ static struct msg_codebase_conflict *conflict_messages(const struct call *call,
         arena_take(call->arena, conflicts->listed, sizeof(*messages));
 
     for (size_t i = 0; i < conflicts->listed; i++)
-        messages[i] = (struct msg_codebase_conflict){ .path = conflicts->items[i].path,
-                                                      .reason = conflicts->items[i].reason };
+        messages[i] = (struct msg_codebase_conflict){
+            .path = conflicts->items[i].path,
+            .reason = conflicts->items[i].reason,
+            .hunks = hunk_messages(call, &conflicts->items[i]),
+            .hunks_count = conflicts->items[i].hunk_count,
+        };
     return messages;
 }
 

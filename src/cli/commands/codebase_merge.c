@@ -16,13 +16,43 @@
 #include "cli/core/result.h"
 #include "holt.h"
 
+enum { HUNKS_SHOWN = 5, LINES_SHOWN = 5 };
+
+static void side_report(const char *mark, const char *text)
+{
+    int shown = 0;
+
+    for (const char *line = text, *next; *line; line = next, shown++) {
+        const size_t len = strcspn(line, "\n");
+
+        next = line + len + (line[len] == '\n');
+        if (shown == LINES_SHOWN) {
+            report_note("    %s ...", mark);
+            return;
+        }
+        report_note("    %s %.*s", mark, (int)len, line);
+    }
+}
+
+static void conflict_report(const struct holt_codebase_conflict *conflict)
+{
+    report_note("'%s' %s", conflict->path, conflict->reason);
+    for (size_t i = 0; i < conflict->count && i < HUNKS_SHOWN; i++) {
+        report_note("  line %" PRIu32 ", here < and there >:", conflict->hunks[i]->line);
+        side_report("<", conflict->hunks[i]->ours);
+        side_report(">", conflict->hunks[i]->theirs);
+    }
+    if (conflict->count > HUNKS_SHOWN)
+        report_note("  and %zu more places", conflict->count - HUNKS_SHOWN);
+}
+
 static int conflicts_report(const struct holt_codebase_conflict *const *conflicts, size_t count,
                             uint64_t all, const char *remedy)
 {
     struct err err;
 
     for (size_t i = 0; i < count; i++)
-        report_note("'%s' %s", conflicts[i]->path, conflicts[i]->reason);
+        conflict_report(conflicts[i]);
     (void)err_set(&err, ERR_BUSY, "nothing was written: conflicts in %" PRIu64 " paths", all);
     if (remedy)
         (void)err_remedy(&err, "%s", remedy);
@@ -80,7 +110,7 @@ static int codebase_apply_run(int argc, char **argv)
 
 struct merge_options {
     struct output_options output;
-    bool takes_ours, takes_theirs;
+    bool takes_ours, takes_theirs, writes_markers;
 };
 
 static const struct option_row merge_rows[] = {
@@ -88,6 +118,9 @@ static const struct option_row merge_rows[] = {
       OPTION_FLAG(struct merge_options, takes_ours) },
     { "theirs", 0, NULL, "where both sides have changed, take what the others have",
       OPTION_FLAG(struct merge_options, takes_theirs) },
+    { "markers", 0, NULL,
+      "where both sides have changed a text, write both into the file, between markers",
+      OPTION_FLAG(struct merge_options, writes_markers) },
     OPTION_OUTPUT,
     OPTION_JSON,
     OPTION_HELP,
@@ -99,6 +132,8 @@ static enum holt_codebase_side side_of(const struct merge_options *options)
 {
     if (options->takes_ours)
         return HOLT_CODEBASE_OURS;
+    if (options->writes_markers)
+        return HOLT_CODEBASE_MARKERS;
     return options->takes_theirs ? HOLT_CODEBASE_THEIRS : HOLT_CODEBASE_NEITHER;
 }
 
@@ -107,7 +142,7 @@ static int merging_print(const struct merge_options *options,
 {
     if (merging->conflict_count > 0)
         return conflicts_report(merging->conflicts, merging->count, merging->conflict_count,
-                                "repeat it with --ours or --theirs");
+                                "repeat it with --ours, --theirs or --markers");
     if (options->output.wants_json)
         return output_json(merging, NULL);
     (void)printf("took %" PRIu64 " paths; changes are those since version %" PRIu32 "\n",
@@ -130,8 +165,8 @@ static int merging_run(const struct command *command, const struct operands *ope
         return status;
     if (!command_has_operands(command, operands, argc - next))
         return STATUS_HOLT;
-    if (options.takes_ours && options.takes_theirs)
-        return report_usage("--ours and --theirs exclude each other");
+    if (options.takes_ours + options.takes_theirs + options.writes_markers > 1)
+        return report_usage("--ours, --theirs and --markers exclude each other");
     if (connection_open(&connection) < 0)
         return STATUS_HOLT;
     source = (struct holt_codebase_source){ .sandbox = argv[next + 1], .side = side_of(&options) };

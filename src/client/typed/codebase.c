@@ -117,12 +117,23 @@ int holt_codebase_commit(struct holt *holt, const char *sandbox, const char *mes
     return client_call_for(holt, &call, sizeof(**ret), committed_fill, ret, error);
 }
 
+static void hunk_fill(void *result, struct holt_codebase_hunk *hunk,
+                      const struct msg_codebase_hunk *message)
+{
+    (void)result;
+    hunk->line = message->line;
+    hunk->ours = message->ours;
+    hunk->theirs = message->theirs;
+}
+
 static void conflict_fill(void *result, struct holt_codebase_conflict *conflict,
                           const struct msg_codebase_conflict *message)
 {
-    (void)result;
     conflict->path = message->path;
     conflict->reason = message->reason;
+    conflict->count = message->hunks_count;
+    conflict->hunks = RESULT_LIST(result, struct holt_codebase_hunk, hunk_fill, message->hunks,
+                                  message->hunks_count);
 }
 
 static int applying_fill(void *result, const void *message, struct holt_error *error)

@@ -15,6 +15,7 @@
 #include "host/observe/event_internal.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "store/codebase/apply.h"
+#include "store/codebase/settle.h"
 
 #define TEMPORARY ".holt-merge"
 
@@ -23,6 +24,7 @@ DEFINE_CLEANUP(apply_plan_free, struct apply_plan *);
 /* The three trees of a merge: the copy is ours. */
 struct merge_trees {
     int base_fd, theirs_fd;
+    const char *name;   /* of theirs */
     bool are_committed; /* theirs is a version */
 };
 
@@ -30,33 +32,6 @@ static void trees_done(struct merge_trees *trees)
 {
     trees->base_fd = fd_close(trees->base_fd);
     trees->theirs_fd = fd_close(trees->theirs_fd);
-}
-
-struct settling {
-    enum codebase_side side;
-    struct conflicts *conflicts;
-};
-
-static const char *reason_of(const struct apply_conflict *conflict)
-{
-    if (!conflict->from->exists)
-        return "was added on both sides";
-    if (!conflict->here->exists)
-        return "was removed here and changed there";
-    return conflict->to->exists ? "was changed on both sides"
-                                : "was changed here and removed there";
-}
-
-static int conflict_settle(void *context, const struct apply_conflict *conflict,
-                           struct apply_choice *choice, struct err *err)
-{
-    const struct settling *settling = context;
-
-    (void)err;
-    if (settling->side == CODEBASE_NEITHER)
-        (void)conflicts_add(settling->conflicts, conflict->here->path, reason_of(conflict));
-    choice->side = settling->side == CODEBASE_THEIRS ? APPLY_TAKE : APPLY_KEEP;
-    return 0;
 }
 
 static int version_open(const struct sandbox *sandbox, uint32_t version, int *ret_fd,
@@ -88,7 +63,7 @@ static int copy_merge(const struct rework *rework, const struct merge_trees *tre
                       enum codebase_side side, struct codebase_merging *ret, struct err *err)
 {
     cleanup_with(apply_plan_free_slot) struct apply_plan *plan = NULL;
-    struct settling settling = { side, &ret->conflicts };
+    struct settling settling = { side, trees->name, &ret->conflicts };
     const struct apply apply = {
         .dir_fd = rework->copy_fd,
         .from_fd = trees->base_fd,
@@ -119,7 +94,7 @@ static void merge_event(struct sandbox *sandbox, enum event_type type,
 static int rebase_run(struct rework *rework, enum codebase_side side, struct codebase_merging *ret,
                       struct err *err)
 {
-    cleanup_with(trees_done) struct merge_trees trees = { -EBADF, -EBADF, true };
+    cleanup_with(trees_done) struct merge_trees trees = { -EBADF, -EBADF, "the codebase", true };
     struct sandbox *sandbox = rework->sandbox;
     struct codebase_info info;
     int r = codebase_find(sandbox->host, &caller_root, sandbox->info.codebase, &info, err);
@@ -160,7 +135,7 @@ int sandbox_rebase_codebase(struct sandbox *sandbox, enum codebase_side side,
 static int merge_run(struct rework *rework, struct sandbox *from, enum codebase_side side,
                      struct codebase_merging *ret, struct err *err)
 {
-    cleanup_with(trees_done) struct merge_trees trees = { -EBADF, -EBADF, false };
+    cleanup_with(trees_done) struct merge_trees trees = { -EBADF, -EBADF, from->info.id, false };
     const uint32_t theirs = from->info.codebase_base;
     int r = rework_open_other(rework, from, &trees.theirs_fd, err);
 

@@ -6,12 +6,10 @@
 #include <stdint.h>
 
 #include "store/codebase/conflict.h"
+#include "store/codebase/text_merge.h"
 
 struct err;
 struct sandbox;
-
-/* Whose side wins where both have changed a path. */
-enum codebase_side { CODEBASE_NEITHER, CODEBASE_OURS, CODEBASE_THEIRS };
 
 struct codebase_merging {
     uint32_t base; /* what the changes of the sandbox are compared with now */

@@ -2,8 +2,12 @@
 #include "store/codebase/conflict.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/buf.h"
+#include "base/text/utf8.h"
 #include "base/xalloc.h"
+#include "store/codebase/text_merge.h"
 
 struct conflict *conflicts_add(struct conflicts *conflicts, const char *path, const char *reason)
 {
@@ -15,6 +19,35 @@ struct conflict *conflicts_add(struct conflicts *conflicts, const char *path, co
     conflicts->items[conflicts->listed] =
         (struct conflict){ .path = xstrdup(path), .reason = reason };
     return &conflicts->items[conflicts->listed++];
+}
+
+/* Returns a copy in which bytes that are no UTF-8 are replaced; NULL if there is no room for it. */
+static char *text_copy(const struct conflicts *conflicts, const struct text *text)
+{
+    struct buf copy = BUF_INIT(CONFLICTS_TEXT_MAX - conflicts->text_len);
+
+    if (utf8_add(&copy, text->data, text->len) < 0 || buf_reserve(&copy, 1) < 0)
+        buf_done(&copy);
+    return copy.data;
+}
+
+void conflict_add_hunk(struct conflicts *conflicts, struct conflict *conflict,
+                       const struct text_hunk *hunk)
+{
+    struct conflict_hunk copy = { .line = hunk->line };
+
+    if (conflict->hunk_count == CONFLICT_HUNKS_MAX)
+        return;
+    copy.ours = text_copy(conflicts, &hunk->ours);
+    copy.theirs = copy.ours ? text_copy(conflicts, &hunk->theirs) : NULL;
+    if (!copy.theirs) {
+        free(copy.ours);
+        return;
+    }
+    conflicts->text_len += strlen(copy.ours);
+    conflicts->text_len += strlen(copy.theirs);
+    conflict->hunks = xreallocarray(conflict->hunks, conflict->hunk_count + 1, sizeof(copy));
+    conflict->hunks[conflict->hunk_count++] = copy;
 }
 
 void conflicts_done(struct conflicts *conflicts)
