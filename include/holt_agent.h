@@ -35,6 +35,8 @@ struct holt_agent_type {
     size_t file_count;
     bool has_token;
     const char *models; /* the format that it uses: "anthropic", "openai", "any"; "": none */
+    const char *const *secrets; /* names, of the owner of each sandbox */
+    size_t secret_count;
 };
 
 struct holt_agent_type_list {

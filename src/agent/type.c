@@ -40,8 +40,9 @@ struct text_key {
     }
 
 static const struct text_key text_keys[] = {
-    TEXT_KEY(summary), TEXT_KEY(template), TEXT_KEY(npm),  TEXT_KEY(command), TEXT_KEY(task),
-    TEXT_KEY(serve),   TEXT_KEY(ready),    TEXT_KEY(user), TEXT_KEY(network), TEXT_KEY(models),
+    TEXT_KEY(summary), TEXT_KEY(template), TEXT_KEY(npm),     TEXT_KEY(command),
+    TEXT_KEY(task),    TEXT_KEY(serve),    TEXT_KEY(ready),   TEXT_KEY(user),
+    TEXT_KEY(network), TEXT_KEY(models),   TEXT_KEY(secrets),
 };
 
 static const char *const value_words[] = { "token",         "sandbox",    "assistant", "workspace",
@@ -165,7 +166,8 @@ static int text_set(struct agent_type *type, const struct entry *entry, struct e
     }
     return err_set(err, ERR_INVALID,
                    "unknown key '%.100s' (the keys are summary, template, npm, command, task, "
-                   "serve, port, ready, user, network, allow, models, env NAME and file PATH)",
+                   "serve, port, ready, user, network, allow, models, secrets, env NAME and file "
+                   "PATH)",
                    entry->key);
 }
 

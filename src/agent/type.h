@@ -14,6 +14,7 @@
  *   user = agent                    user name for HTTP Basic with the token as the password
  *   network = allow                 none, open or allow
  *   allow = api.example.com:443     rules, one per line
+ *   secrets = forge                 secrets of the owner that its sandboxes have, separated by blanks
  *   models = anthropic              it uses models in this format: anthropic, openai or any
  *   template = base                 what the packages are installed on; default: that of the host
  *   env NAME = value                a variable of command, task and serve
@@ -40,6 +41,7 @@ struct agent_type {
     char *text;
     char *name;
     const char *summary, *template, *npm, *command, *task, *serve, *ready, *user, *network, *models;
+    const char *secrets;
     unsigned port; /* 0: none */
     const char *allow[AGENT_ALLOW_MAX];
     size_t allow_count;

@@ -12,17 +12,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 
-/* Splits at blanks. */
-static const char *const *words_split(const char *text, struct arena *arena, size_t *ret_count)
-{
-    const char **words = arena_take(arena, strlen(text) / 2 + 1, sizeof(*words));
-    char *copy = arena_copy_text(arena, text), *rest = NULL;
-
-    for (char *word = strtok_r(copy, " \t\n", &rest); word; word = strtok_r(NULL, " \t\n", &rest))
-        words[(*ret_count)++] = word;
-    return words;
-}
-
 static const char *const *pair_names(const struct agent_pair *pairs, size_t count,
                                      struct arena *arena)
 {
@@ -63,7 +52,8 @@ static struct msg_agent_type type_message(const struct agent_type *type, struct 
     message.allow = allow;
     agent_template(type, template);
     message.template = arena_copy_text(arena, template);
-    message.packages = words_split(type->npm, arena, &message.packages_count);
+    message.packages = agent_words(type->npm, arena, &message.packages_count);
+    message.secrets = agent_words(type->secrets, arena, &message.secrets_count);
     return message;
 }
 

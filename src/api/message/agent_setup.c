@@ -42,6 +42,17 @@ void agent_template(const struct agent_type *type, char ret[AGENT_TEMPLATE_SIZE]
                    *type->npm ? type->name : type->template);
 }
 
+const char *const *agent_words(const char *text, struct arena *arena, size_t *ret_count)
+{
+    const char **words = arena_take(arena, strlen(text) / 2 + 1, sizeof(*words));
+    char *copy = arena_copy_text(arena, text), *rest = NULL;
+
+    *ret_count = 0;
+    for (char *word = strtok_r(copy, " \t\n", &rest); word; word = strtok_r(NULL, " \t\n", &rest))
+        words[(*ret_count)++] = word;
+    return words;
+}
+
 /* Values become parts of JSON, TOML and lines of other formats. */
 static int text_check(const char *field, const char *text, struct err *err)
 {
@@ -113,6 +124,28 @@ static int labels_add(const struct call *call, const struct agent_setup *setup,
     spec->labels = labels;
     spec->label_count = count;
     return 0;
+}
+
+/* Adds the secrets of the type that the request does not name. */
+static void secrets_add(const struct call *call, const struct agent_setup *setup,
+                        struct sandbox_spec *spec)
+{
+    size_t type_count, count = spec->secret_count;
+    const char *const *own = agent_words(setup->type.secrets, call->arena, &type_count);
+    const char **all = arena_take(call->arena, count + type_count + 1, sizeof(*all));
+
+    for (size_t i = 0; i < count; i++)
+        all[i] = spec->secrets[i];
+    for (size_t i = 0; i < type_count; i++) {
+        bool is_named = false;
+
+        for (size_t j = 0; j < count; j++)
+            is_named = is_named || strcmp(all[j], own[i]) == 0;
+        if (!is_named)
+            all[count++] = own[i];
+    }
+    spec->secrets = all;
+    spec->secret_count = count;
 }
 
 /* What is looked for among the models of an owner. */
@@ -200,6 +233,7 @@ int agent_setup_begin(const struct call *call, const struct msg_create_sandbox_r
     agent_template(&setup->type, setup->template);
     if (!spec->template)
         spec->template = text_or_null(setup->template);
+    secrets_add(call, setup, spec);
     if (r == 0)
         r = labels_add(call, setup, spec, err);
     return r < 0 ? r : network_add(call, request, setup, spec, network, err);

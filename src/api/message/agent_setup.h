@@ -6,6 +6,7 @@
 #include "agent/type.h"
 #include "wire/holt_v1.h"
 
+struct arena;
 struct call;
 struct err;
 struct net_layer;
@@ -26,8 +27,11 @@ struct agent_setup {
 /* Writes the name of the template of a type's sandboxes; "": the default of the daemon. */
 void agent_template(const struct agent_type *type, char ret[AGENT_TEMPLATE_SIZE]);
 
+/* Splits a text of a type at its blanks. */
+const char *const *agent_words(const char *text, struct arena *arena, size_t *ret_count);
+
 /* Finds the type, and adds to the spec what the request leaves to it: template, network (in
- * network) and labels. */
+ * network) and labels. Adds its secrets to those of the request. */
 int agent_setup_begin(const struct call *call, const struct msg_create_sandbox_request *request,
                       struct agent_setup *setup, struct sandbox_spec *spec,
                       struct net_layer *network, struct err *err);

@@ -14,6 +14,13 @@
 static const struct option_table process_table = { run_sandbox_rows, RUN_SANDBOX_ROWS,
                                                    &run_process_table };
 
+static int set_secret(void *into, const char *value, struct err *err)
+{
+    (void)err;
+    words_add(&((struct agent_options *)into)->secrets, value);
+    return 0;
+}
+
 static const struct option_row rows[] = {
     { "name", 0, "NAME", "a unique name of the sandbox", OPTION_TEXT(struct agent_options, name) },
     { "assistant", 0, "NAME", "how the agent calls itself, if its type asks for it",
@@ -22,6 +29,8 @@ static const struct option_row rows[] = {
       OPTION_TEXT(struct agent_options, settings.workspace_id) },
     { "bridge", 0, "URL", "where an agent with a chat bridge sends messages",
       OPTION_TEXT(struct agent_options, settings.bridge_url) },
+    { "secret", 0, "SECRET", "a secret whose placeholder its processes have; may be repeated",
+      OPTION_CALL(set_secret) },
 };
 
 const struct option_table agent_options_table = { rows, ARRAY_SIZE(rows), &process_table };
@@ -29,6 +38,7 @@ const struct option_table agent_options_table = { rows, ARRAY_SIZE(rows), &proce
 void agent_options_done(struct agent_options *options)
 {
     run_options_done(&options->run);
+    words_done(&options->secrets);
 }
 
 static bool env_has(const struct words *env, const char *name)
@@ -65,6 +75,7 @@ int agent_sandbox_make(struct holt *holt, const char *type, struct agent_options
     run_sandbox_set(&options->run, &sandbox);
     sandbox.name = options->name;
     sandbox.type = type;
+    sandbox.secrets = (const char *const *)options->secrets.items;
     options->settings.size = sizeof(options->settings);
     options->settings.bridge_secret = getenv("HOLT_BRIDGE_SECRET");
     options->settings.token = getenv("HOLT_AGENT_TOKEN");

@@ -1,11 +1,13 @@
 /* What `holt agent run` and `holt agent serve` share: the sandbox of an agent. */
 #pragma once
 
+#include "cli/core/words.h"
 #include "cli/run/options.h"
 
 struct agent_options {
     struct run_options run;
     const char *name;
+    struct words secrets;
     uint64_t idle_ms; /* after which the sandbox is removed; 0: never */
     struct holt_agent_settings settings;
 };

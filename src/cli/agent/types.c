@@ -110,6 +110,7 @@ static void type_print(const struct holt_agent_type *type)
     line_print("network", type->network);
     list_print("allow", type->allow, type->allow_count);
     line_print("models", type->models);
+    list_print("secret", type->secrets, type->secret_count);
     list_print("env", type->variables, type->variable_count);
     list_print("file", type->files, type->file_count);
 }

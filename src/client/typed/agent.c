@@ -30,6 +30,8 @@ static void type_fill(void *result, struct holt_agent_type *type,
         .file_count = message->files_count,
         .has_token = message->has_token,
         .models = message->models,
+        .secrets = message->secrets,
+        .secret_count = message->secrets_count,
     };
 }
 

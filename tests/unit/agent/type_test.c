@@ -21,6 +21,7 @@ static void a_type_has_what_its_file_says(void)
                                "    a.example\n"
                                "    b.example:443\n"
                                "models = openai\n"
+                               "secrets = forge  mail\n"
                                "env KEY = a=@token@\n"
                                "file /root/x.json =\n"
                                "    {\n"
@@ -34,7 +35,7 @@ static void a_type_has_what_its_file_says(void)
     CHECK(strcmp(type.summary, "An agent") == 0 && strcmp(type.npm, "one two") == 0);
     CHECK(strcmp(type.command, "agent \"$@\"") == 0 && type.port == 4096);
     CHECK(type.allow_count == 2 && strcmp(type.allow[1], "b.example:443") == 0);
-    CHECK(strcmp(type.models, "openai") == 0);
+    CHECK(strcmp(type.models, "openai") == 0 && strcmp(type.secrets, "forge  mail") == 0);
     CHECK(type.env_count == 1 && strcmp(type.env[0].value, "a=@token@") == 0);
     CHECK(type.file_count == 1 && strcmp(type.files[0].name, "/root/x.json") == 0);
     CHECK(strcmp(type.files[0].value, "{\n  \"a\": 1\n\n}") == 0);
@@ -60,6 +61,7 @@ static const char *const wrong[][2] = {
     { "serve = x\n", "x.conf: 'serve' and 'port'" },
     { "command = x\nport = 1\n", "x.conf: 'serve' and 'port'" },
     { "command = x\nnetwork = all\n", "x.conf: network 'all'" },
+    { "command = x\nsecrets = a\nsecrets = b\n", "x.conf:3: 'secrets' is set twice" },
     { "command = x\nallow = a\n", "x.conf: 'allow' needs" },
     { "command = x\nmodels = any\n", "x.conf: 'models' needs 'network'" },
     { "command = x\nnetwork = none\nmodels = all\n", "x.conf: models 'all'" },
