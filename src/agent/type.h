@@ -14,7 +14,7 @@
  *   user = agent                    user name for HTTP Basic with the token as the password
  *   network = allow                 none, open or allow
  *   allow = api.example.com:443     rules, one per line
- *   secrets = forge                 secrets of the owner that its sandboxes have, separated by blanks
+ *   secrets = forge                 secrets of the owner for its sandboxes, separated by blanks
  *   models = anthropic              it uses models in this format: anthropic, openai or any
  *   template = base                 what the packages are installed on; default: that of the host
  *   env NAME = value                a variable of command, task and serve
