@@ -116,7 +116,7 @@ def the_main_token_opens_everything():
 # What a method may be called that changes nothing. Whoever adds one to a route says so here too.
 LOOKS = {"Get", "List", "Wait", "Attach", "Diff", "Health", "Audit", "Capabilities", "Metrics", "Stats", "Stat", "Read",
          "Pull", "Watch", "WatchStats", "Execute", "ExecuteStream", "ReadOutput", "Log", "Test", "History",
-         "GetTemplate", "Usage", "CreateLogin"}  # the last one opens the console with the rights of the token
+         "GetTemplate", "Usage", "Why", "Tree", "CreateLogin"}  # the last one opens the console with the rights of the token
 
 
 def a_token_that_may_only_look_changes_nothing():
