@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/xalloc.h"
+#include "kernel/clone.h"
 
 int program_find(const char *program, char **ret, struct err *err)
 {
@@ -58,4 +59,28 @@ int program_load(const char *name, const char *path, int *ret_fd, struct err *er
         return err_sys(err, -errno, "seal %s", name);
     *ret_fd = TAKE_FD(memory_fd);
     return 0;
+}
+
+int program_start(const char *name, const int *fds, size_t fd_count, pid_t *ret_pid, int *ret_pidfd,
+                  struct err *err)
+{
+    cleanup_free char *own_name = xstrdup(name), *path = NULL;
+    char *const args[] = { own_name, NULL };
+    char *const env[] = { NULL };
+    cleanup_close int program_fd = -EBADF;
+    int r = program_find(name, &path, err);
+
+    if (r < 0)
+        return r;
+    program_fd = open(path, O_PATH | O_CLOEXEC);
+    if (program_fd < 0)
+        return err_sys(err, -errno, "open '%s'", path);
+    r = clone_exec(&(struct clone_exec){ .cgroup_fd = -1,
+                                         .program_fd = program_fd,
+                                         .args = args,
+                                         .env = env,
+                                         .fds = fds,
+                                         .fd_count = fd_count },
+                   ret_pid, ret_pidfd);
+    return r < 0 ? err_sys(err, r, "start '%s'", path) : 0;
 }

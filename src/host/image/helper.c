@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,37 +16,20 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "image/control.h"
-#include "kernel/clone.h"
 #include "kernel/fds.h"
 #include "runtime/program.h"
 #include "store/template/template.h"
 
 int image_helper_start(struct image_helper *helper, struct err *err)
 {
-    static char name[] = "holt-image";
-    char *const args[] = { name, NULL };
-    char *const env[] = { NULL };
-    cleanup_close int its = -EBADF, program_fd = -EBADF;
-    cleanup_free char *path = NULL;
-    int pair[2], r = program_find(name, &path, err);
+    cleanup_close int its = -EBADF;
+    int pair[2];
 
-    if (r < 0)
-        return r;
-    program_fd = open(path, O_PATH | O_CLOEXEC);
-    if (program_fd < 0)
-        return err_sys(err, -errno, "open '%s'", path);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(err, -errno, "make a connection to holt-image");
     helper->fd = pair[0];
     its = pair[1];
-    r = clone_exec(&(struct clone_exec){ .cgroup_fd = -1,
-                                         .program_fd = program_fd,
-                                         .args = args,
-                                         .env = env,
-                                         .fds = &its,
-                                         .fd_count = 1 },
-                   &helper->pid, &helper->pidfd);
-    return r < 0 ? err_sys(err, r, "start '%s'", path) : 0;
+    return program_start("holt-image", &its, 1, &helper->pid, &helper->pidfd, err);
 }
 
 int image_helper_send(struct image_helper *helper, json_t *message, int fd, struct err *err)
