@@ -83,7 +83,7 @@ TOOLS_CFLAGS := $(COMMON) -O2 -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fno-
 	-ffunction-sections -fdata-sections
 TOOLS_LDFLAGS := -static -no-pie -Wl,--gc-sections -Wl,-z,noexecstack
 
-BINARIES := $(OUT)/holt $(OUT)/holtd $(OUT)/holt-init $(OUT)/holt-tools $(OUT)/holt-net $(OUT)/holt-image $(OUT)/holt-view
+BINARIES := $(OUT)/holt $(OUT)/holtd $(OUT)/holt-init $(OUT)/holt-tools $(OUT)/holt-net $(OUT)/holt-image $(OUT)/holt-view $(OUT)/holt-git
 # Below each kind of test, folders mirror src/.
 tests = $(sort $(shell find tests/$(1) -name '$(2)' $(foreach m,$(LEFT_OUT),-not -path '*/$(m)/*')))
 FUZZ_SOURCES := $(call tests,fuzz,*_fuzz.c)
@@ -102,7 +102,7 @@ CONSOLE_SOURCES := $(shell find console -name node_modules -prune -o -path conso
 	console console-types console-shots
 .DELETE_ON_ERROR:
 
-all: $(BINARIES) $(OUT)/libholt.a $(if $(filter release,$(BUILD)),$(OUT)/libholt.so) ## build holt, holtd, holt-init, holt-tools, holt-net, holt-image, holt-view and libholt
+all: $(BINARIES) $(OUT)/libholt.a $(if $(filter release,$(BUILD)),$(OUT)/libholt.so) ## build holt, holtd, holt-init, holt-tools, holt-net, holt-image, holt-view, holt-git and libholt
 
 serve: setup ## install what is missing, build, and start holtd in the foreground
 	@$(MAKE) --no-print-directory all
@@ -177,7 +177,7 @@ install: all console ## install below PREFIX (DESTDIR is honoured)
 		$(addprefix $(DESTDIR)$(PREFIX)/share/man/,man1 man3 man5 man8)
 	install -m 755 $(OUT)/holt $(OUT)/holtd $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(OUT)/holt-init $(OUT)/holt-tools $(OUT)/holt-net $(OUT)/holt-image \
-		$(OUT)/holt-view $(DESTDIR)$(PREFIX)/libexec/holt/
+		$(OUT)/holt-view $(OUT)/holt-git $(DESTDIR)$(PREFIX)/libexec/holt/
 	install -m 644 $(OUT)/libholt.a $(DESTDIR)$(PREFIX)/lib/
 	install -m 755 $(OUT)/libholt.so $(DESTDIR)$(PREFIX)/lib/libholt.so.$(VERSION)
 	ln -sf libholt.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
@@ -205,7 +205,7 @@ help: ## this list
 print-%:
 	@: $(info $($*))
 
-$(OUT)/holtd: $(call modules,$(HOST_MODULES) daemon)
+$(OUT)/holtd: $(call modules,$(HOST_MODULES) daemon) $(OBJ)/git/message.o
 	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS_daemon)
 
 $(OUT)/holt: $(call modules,$(CLIENT_MODULES) cli) $(OBJ)/kernel/path.o
@@ -219,6 +219,9 @@ $(OUT)/holt-image: $(call modules,base image) $(OBJ)/net/address.o $(addprefix $
 
 $(OUT)/holt-view: $(call modules,base view viewfs) $(addprefix $(OBJ)/kernel/,caps.o fds.o mount.o path.o)
 	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -lm -lpthread
+
+$(OUT)/holt-git: $(call modules,base git) $(addprefix $(OBJ)/kernel/,caps.o fds.o mount.o)
+	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lgit2 -ljansson -lm -lpthread
 
 # Both have nothing that a program could see but holt_*: its own names are its own.
 $(OUT)/libholt.a: $(call modules,$(CLIENT_MODULES))
@@ -297,7 +300,7 @@ console-types: $(CONSOLE_PACKAGES)
 # Tests link every module but the mains, so that a test may reach what it is about. They take it
 # from an archive: a linker works for half a second on all objects.
 TEST_OBJECTS := $(filter-out $(OBJ)/tools/main.o $(OBJ)/egress/main.o,$(call modules,$(HOST_MODULES) egress client tools)) \
-	$(addprefix $(OBJ)/image/,challenge.o manifest.o)
+	$(addprefix $(OBJ)/image/,challenge.o manifest.o) $(OBJ)/git/message.o
 TEST_ARCHIVE := $(OUT)/tests.a
 TEST_LIBS := $(LDLIBS_daemon) -lnghttp2 -lz -lpcre2-8
 # Objects that only tests have are kept for the next link.

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "host/codebase/apply.h"
+#include "host/codebase/branch.h"
 #include "host/codebase/merge.h"
 #include "host/sandbox/sandbox.h"
 
@@ -148,6 +149,26 @@ int codebase_service_apply(const struct call *call,
                        err);
     conflicts_done(&applying.conflicts);
     return r;
+}
+
+int codebase_service_branch(const struct call *call,
+                            const struct msg_codebase_branch_request *request, struct err *err)
+{
+    const struct codebase_branch_spec spec = {
+        .codebase = request->codebase,
+        .branch = request->branch,
+        .directory = request->directory,
+        .version = request->has_version ? &request->version : NULL,
+    };
+    struct codebase_branching branching;
+    int r = codebase_branch(call->host, call->caller, &spec, &branching, err);
+
+    if (r < 0)
+        return r;
+    return call_reply(call,
+                      MESSAGE(msg_codebase_branch_response, .version = branching.version,
+                              .commit = branching.commit, .commits = branching.commits),
+                      err);
 }
 
 static int merging_reply(const struct call *call, const struct codebase_merging *merging,

@@ -84,6 +84,7 @@ const struct command *const commands[] = {
     &command_secret_rm,
     &command_codebase_add,
     &command_codebase_apply,
+    &command_codebase_branch,
     &command_codebase_ls,
     &command_codebase_log,
     &command_codebase_rm,

@@ -111,6 +111,7 @@ extern const struct command command_diff;
 extern const struct command command_changes;
 extern const struct command command_codebase_add;
 extern const struct command command_codebase_apply;
+extern const struct command command_codebase_branch;
 extern const struct command command_codebase_ls;
 extern const struct command command_codebase_log;
 extern const struct command command_codebase_rm;

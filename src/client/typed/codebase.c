@@ -165,6 +165,33 @@ int holt_codebase_apply(struct holt *holt, const char *codebase,
     return client_call_for(holt, &call, sizeof(**ret), applying_fill, ret, error);
 }
 
+static int branching_fill(void *result, const void *message, struct holt_error *error)
+{
+    const struct msg_codebase_branch_response *reply = message;
+    struct holt_codebase_branching *branching = result;
+
+    (void)error;
+    branching->version = reply->version;
+    branching->commits = reply->commits;
+    branching->commit = reply->commit;
+    return 0;
+}
+
+int holt_codebase_branch(struct holt *holt, const char *codebase, const char *branch,
+                         const struct holt_codebase_target *target, int64_t deadline,
+                         struct holt_codebase_branching **ret, struct holt_error *error)
+{
+    const uint32_t *version = target->version;
+    const struct msg_codebase_branch_request request = { .codebase = codebase,
+                                                         .branch = branch,
+                                                         .directory = target->directory,
+                                                         .has_version = version != NULL,
+                                                         .version = version ? *version : 0 };
+    const struct client_call call = { &method_codebase_service_branch, &request, false, deadline };
+
+    return client_call_for(holt, &call, sizeof(**ret), branching_fill, ret, error);
+}
+
 static int merging_fill(void *result, const void *message, struct holt_error *error)
 {
     const struct msg_codebase_merge_response *reply = message;

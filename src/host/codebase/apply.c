@@ -104,8 +104,8 @@ static int applied_find(struct host *host, struct target *target, struct err *er
     return err_remedy(err, "apply it to its own directory, or to an empty one");
 }
 
-static int version_open(struct host *host, const struct target *target, uint32_t version,
-                        int *ret_fd, struct err *err)
+int codebase_version_open(struct host *host, const struct codebase_info *info, uint32_t version,
+                          int *ret_fd, struct err *err)
 {
     if (version == CODEBASE_NO_VERSION) {
         cleanup_close int mount_fd = mount_new("tmpfs", NULL, 0, 0);
@@ -115,10 +115,10 @@ static int version_open(struct host *host, const struct target *target, uint32_t
                       : openat(mount_fd, ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         return *ret_fd < 0 ? err_sys(err, mount_fd < 0 ? mount_fd : -errno, "make a directory") : 0;
     }
-    *ret_fd = codebase_open_version(host->store, target->info.id, version);
-    return *ret_fd < 0 ? err_sys(err, *ret_fd, "open version %u of codebase '%s'", version,
-                                 target->info.name)
-                       : 0;
+    *ret_fd = codebase_open_version(host->store, info->id, version);
+    return *ret_fd < 0
+               ? err_sys(err, *ret_fd, "open version %u of codebase '%s'", version, info->name)
+               : 0;
 }
 
 static int conflict_note(void *context, const struct apply_conflict *conflict,
@@ -162,10 +162,10 @@ static int run_plan(struct host *host, const struct target *target, struct run *
         .conflict = conflict_note,
         .context = run->conflicts,
     };
-    int r = version_open(host, target, run->from, &run->from_fd, err);
+    int r = codebase_version_open(host, &target->info, run->from, &run->from_fd, err);
 
     if (r == 0)
-        r = version_open(host, target, run->to, &run->to_fd, err);
+        r = codebase_version_open(host, &target->info, run->to, &run->to_fd, err);
     apply.from_fd = run->from_fd;
     apply.to_fd = run->to_fd;
     return r < 0 ? r : apply_plan(&apply, &run->plan, err);
@@ -244,9 +244,10 @@ static int target_apply(struct host *host, struct target *target, struct codebas
     return r < 0 ? r : target_write(host, target, ret, err);
 }
 
-static int directory_find(struct target *target, const char *directory, struct err *err)
+int codebase_directory_find(const struct codebase_info *info, const char *directory,
+                            char ret[CODEBASE_SOURCE_MAX + 1], struct err *err)
 {
-    const char *wanted = *directory ? directory : target->info.source;
+    const char *wanted = *directory ? directory : info->source;
     char path[PATH_MAX];
 
     if (*wanted != '/')
@@ -259,9 +260,15 @@ static int directory_find(struct target *target, const char *directory, struct e
     if (strlen(path) > CODEBASE_SOURCE_MAX)
         return err_set(err, ERR_INVALID, "the directory must be at most %d bytes",
                        CODEBASE_SOURCE_MAX);
-    memcpy(target->applied.directory, path, strlen(path) + 1);
-    memcpy(target->applied.codebase, target->info.id, sizeof(target->info.id));
+    memcpy(ret, path, strlen(path) + 1);
     return 0;
+}
+
+int codebase_check_version(const struct codebase_info *info, uint32_t version, struct err *err)
+{
+    if (version <= info->head)
+        return 0;
+    return err_set(err, ERR_NOT_FOUND, "codebase '%s' has no version %u", info->name, version);
 }
 
 int codebase_apply(struct host *host, const struct caller *caller,
@@ -277,16 +284,16 @@ int codebase_apply(struct host *host, const struct caller *caller,
         return err_set(err, ERR_DENIED, "only an admin may write to a directory of the host");
     r = codebase_find(host, caller, spec->codebase, &target.info, err);
     if (r == 0)
-        r = directory_find(&target, spec->directory, err);
+        r = codebase_directory_find(&target.info, spec->directory, target.applied.directory, err);
     if (r == 0)
         r = codebase_work_begin(host, &work, err);
     if (r < 0)
         return r;
     r = codebase_find(host, caller, spec->codebase, &target.info, err); /* it may be gone by now */
     ret->version = spec->version ? *spec->version : target.info.head;
-    if (r == 0 && ret->version > target.info.head)
-        r = err_set(err, ERR_NOT_FOUND, "codebase '%s' has no version %u", target.info.name,
-                    ret->version);
+    memcpy(target.applied.codebase, target.info.id, sizeof(target.info.id));
+    if (r == 0)
+        r = codebase_check_version(&target.info, ret->version, err);
     if (r == 0)
         r = target_apply(host, &target, ret, err);
     codebase_work_end(host, &work);

@@ -93,6 +93,7 @@ static const struct {
     [EVENT_CODEBASE_REMOVED] = { "codebase.removed", "codebase-remove" },
     [EVENT_CODEBASE_COMMITTED] = { "codebase.committed", "codebase-commit" },
     [EVENT_CODEBASE_APPLIED] = { "codebase.applied", "codebase-apply" },
+    [EVENT_CODEBASE_BRANCHED] = { "codebase.branched", "codebase-branch" },
     [EVENT_CODEBASE_REBASED] = { "codebase.rebased", "codebase-rebase" },
     [EVENT_CODEBASE_MERGED] = { "codebase.merged", "codebase-merge" },
     [EVENT_CODEBASE_DISCARDED] = { "codebase.discarded", "codebase-discard" },

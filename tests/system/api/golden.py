@@ -359,6 +359,8 @@ def codebase_calls(call, run):
     call("apply a codebase of a volume", "CodebaseService/Apply", codebase="app")
     call("apply to no directory", "CodebaseService/Apply", codebase="app", directory="/no/such/path")
     call("apply to a directory of others", "CodebaseService/Apply", codebase="app", directory="/etc", version=0)
+    call("branch of a codebase of a volume", "CodebaseService/Branch", codebase="app", branch="work")
+    call("branch in a directory of no repository", "CodebaseService/Branch", codebase="app", branch="work", directory="/etc")
     call("get a sandbox with a codebase", "SandboxService/Get", sandboxId="coding")
     call("create another with the codebase", "SandboxService/Create", name="merging", codebase={"codebase": "app"})
     run("merging", "echo other >/workspace/new")
