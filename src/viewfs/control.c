@@ -56,6 +56,53 @@ static size_t holders_list(struct viewfs *fs, json_t *list)
     return count;
 }
 
+/* --- files that are held, open or not --------------------------------------------------------- */
+
+struct judging {
+    struct tree *tree;
+    uint64_t ids[VIEW_JUDGED_MAX];
+    struct node *nodes[VIEW_JUDGED_MAX]; /* NULL: not known, or without a name */
+    size_t count;
+};
+
+/* Node ids are addresses: only those of nodes are followed. */
+static void judging_find(const struct node *node, void *context)
+{
+    struct judging *judging = context;
+
+    for (size_t i = 0; i < judging->count; i++)
+        if (judging->ids[i] == node_id(judging->tree, node))
+            judging->nodes[i] = node_from_id(judging->tree, judging->ids[i]);
+}
+
+static json_t *judge_reply(struct viewfs *fs, const json_t *message, json_int_t sequence)
+{
+    static struct judging judging;
+    const json_t *nodes = json_object_get(message, "nodes"), *item;
+    json_t *files = json_array();
+    size_t i;
+
+    judging = (struct judging){ .tree = &fs->tree };
+    json_array_foreach(nodes, i, item) {
+        if (i == VIEW_JUDGED_MAX)
+            break;
+        judging.ids[judging.count++] = (uint64_t)json_integer_value(json_array_get(item, 0));
+    }
+    (void)pthread_rwlock_rdlock(&fs->names);
+    tree_each(&fs->tree, judging_find, &judging);
+    for (i = 0; i < judging.count; i++) {
+        const bool writes = json_is_true(json_array_get(json_array_get(nodes, i), 1));
+        struct node *node = judging.nodes[i];
+        const bool has_too_much =
+            node && node_decide(fs, node).level < (writes ? VIEW_WRITE : VIEW_READ);
+
+        (void)json_array_append_new(
+            files, json_pack("[b, b]", (int)has_too_much, node && node->handles > 0));
+    }
+    (void)pthread_rwlock_unlock(&fs->names);
+    return json_pack("{s:s, s:I, s:o}", "do", "judge", "sequence", sequence, "files", files);
+}
+
 /* --- requests --------------------------------------------------------------------------------- */
 
 static int rules_apply(struct viewfs *fs, const json_t *message, size_t *ret_open)
@@ -112,6 +159,8 @@ static int message_handle(struct viewfs *fs, int fd, const json_t *message)
             fd, json_pack("{s:s, s:I}", "do", "ping", "sequence", (json_int_t)sequence));
     if (strcmp(word, "holders") == 0)
         return message_send(fd, holders_reply(fs, (json_int_t)sequence));
+    if (strcmp(word, "judge") == 0)
+        return message_send(fd, judge_reply(fs, message, (json_int_t)sequence));
     if (strcmp(word, "rules") != 0)
         return -EINVAL;
     r = rules_apply(fs, message, &open);

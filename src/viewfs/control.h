@@ -7,6 +7,8 @@
  * From holtd:
  * - {"do":"rules","sequence":1,"generation":1,"rules":"..."}: first, and for every change
  * - {"do":"holders","sequence":2}
+ * - {"do":"judge","sequence":4,"nodes":[[94000,true]]}: nodes of files that the kernel knows, and
+ *   whether they are written
  * - {"do":"ping","sequence":3}
  *
  * From holt-view, with the sequence of the request:
@@ -14,6 +16,8 @@
  *   they grant now
  * - {"do":"holders","sequence":2,"files":[{"path":"/a","pid":1,"level":"none"}]}: those files, and
  *   the processes that opened them
+ * - {"do":"judge","sequence":4,"files":[[true,false]]}: for each, whether the rules refuse that
+ * now, and whether it is open
  * - {"do":"ping","sequence":3}
  * and without being asked:
  * - {"do":"unmounted"}: the last message; nothing uses the mount any more
@@ -30,5 +34,6 @@ enum {
     VIEW_FUSE_FD = 6,    /* /dev/fuse, of a mount that exists */
     VIEW_MESSAGE_MAX = 512 << 10,
     VIEW_HOLDERS_MAX = 256,
+    VIEW_JUDGED_MAX = 256,
     VIEW_DENIALS_MS = 500,
 };

@@ -20,6 +20,7 @@
 #include "host/observe/event_internal.h"
 #include "host/registry/registry.h"
 #include "host/sandbox/sandbox_internal.h"
+#include "host/view/holders.h"
 #include "host/view/machine_view.h"
 #include "host/view/view.h"
 #include "view/preset.h"
@@ -317,7 +318,8 @@ static bool holder_is_known(const struct view_holder *holders, size_t index)
     return i < index;
 }
 
-/* Kills the processes that opened files which the rules would refuse them now. */
+/* Kills the processes that opened files which the rules would refuse them now: what is left after
+ * machine_find_holders, such as the sentry of a cell. */
 static int permissions_revoke(struct sandbox *sandbox, struct permission_outcome *ret,
                               struct err *err)
 {
@@ -341,9 +343,13 @@ static int permissions_enforce(struct sandbox *sandbox, const struct permissions
                                bool revokes, struct permission_outcome *ret, struct err *err)
 {
     size_t open_files = 0;
+    struct holders holders = { 0 };
     int r = sandbox_view_set_rules(sandbox, permissions, &open_files, err);
 
-    ret->open_files = (uint32_t)open_files;
+    if (r == 0 && sandbox->machine && sandbox->machine->view)
+        r = machine_find_holders(sandbox->machine, revokes, &holders, err);
+    ret->open_files = (uint32_t)open_files + holders.mapped;
+    ret->ended_processes = holders.ended;
     return r == 0 && revokes && open_files > 0 ? permissions_revoke(sandbox, ret, err) : r;
 }
 

@@ -53,13 +53,13 @@ enum permission_change {
 
 /* What became of files that were open during a change. */
 struct permission_outcome {
-    uint32_t open_files;      /* have more than the rules grant now */
-    uint32_t ended_processes; /* that had opened one of them */
+    uint32_t open_files;      /* or mapped ones, that have more than the rules grant now */
+    uint32_t ended_processes; /* that held one of them */
 };
 
 /* Changes the rules and records them. A running sandbox has them when this returns: each later
- * lookup and open is decided by them. Open files stay open; with `revokes`, the processes that
- * opened those which the rules would refuse now are killed. */
+ * lookup and open is decided by them. Open files stay open and mapped; with `revokes`, the
+ * processes that hold those which the rules would refuse now are killed. */
 int sandbox_permissions_change(struct sandbox *sandbox, enum permission_change change,
                                const struct permission_request *request, bool revokes,
                                struct permission_outcome *ret, struct err *err);

@@ -208,6 +208,31 @@ int view_list_holders(struct view *view, struct view_holder **ret, size_t *ret_c
     return 0;
 }
 
+int view_judge_held(struct view *view, struct view_held *held, size_t count, struct err *err)
+{
+    cleanup_json json_t *answer = NULL;
+    json_t *nodes = json_array();
+    const json_t *files = NULL, *item;
+    size_t i;
+    int r;
+
+    for (i = 0; i < count; i++)
+        (void)json_array_append_new(
+            nodes, json_pack("[I, b]", (json_int_t)held[i].node, (int)held[i].writes));
+    r = view_request(view, json_pack("{s:s, s:o}", "do", "judge", "nodes", nodes), &answer, err);
+    if (r == 0)
+        r = json_get_array(answer, "files", &files, err);
+    if (r < 0)
+        return r;
+    json_array_foreach(files, i, item) {
+        if (i == count)
+            break;
+        held[i].has_too_much = json_is_true(json_array_get(item, 0));
+        held[i].is_open = json_is_true(json_array_get(item, 1));
+    }
+    return 0;
+}
+
 /* --- messages --------------------------------------------------------------------------------- */
 
 /* Keeps the first denials of the time that is summed up. */

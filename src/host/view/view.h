@@ -71,6 +71,17 @@ struct view_holder {
 int view_list_holders(struct view *view, struct view_holder **ret, size_t *ret_count,
                       struct err *err);
 
+/* Asks which files a process may not hold as it does, by their nodes, which the caller keeps alive.
+ */
+enum { VIEW_HELD_MAX = 256 };
+struct view_held {
+    uint64_t node;
+    bool writes;
+    bool has_too_much; /* the answer */
+    bool is_open;      /* the same: a descriptor refers to it, of whatever process */
+};
+int view_judge_held(struct view *view, struct view_held *held, size_t count, struct err *err);
+
 /* Ends a view, if it has not ended yet. Accepts NULL. */
 void view_stop(struct view *view);
 DEFINE_CLEANUP(view_stop, struct view *);
