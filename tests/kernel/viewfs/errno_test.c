@@ -3,10 +3,12 @@
  * table of docs/permissions.md. */
 #include <dirent.h>
 #include <linux/openat2.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 
 #include "kernel/viewfs/view_world.h"
@@ -167,6 +169,100 @@ static int call_fsync(const char *path)
     r = result(write(fd, "x", 1) == 1 && fsync(fd) == 0 && fdatasync(fd) == 0 ? 0 : -1);
     (void)close(fd);
     return r;
+}
+
+static int call_copy_to(const char *path)
+{
+    int to = open(path, O_WRONLY | O_CLOEXEC), from, r;
+
+    if (to < 0)
+        return errno;
+    from = open("free/other", O_RDONLY | O_CLOEXEC);
+    r = copy_file_range(from, NULL, to, NULL, 2, 0) != 2 ? errno : 0;
+    (void)close(from);
+    (void)close(to);
+    return r;
+}
+
+static int call_mmap_exec(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC), r;
+    void *at;
+
+    if (fd < 0)
+        return errno;
+    at = mmap(NULL, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+    r = at == MAP_FAILED ? errno : 0;
+    (void)close(fd);
+    return r;
+}
+
+/* A descriptor that only names the file must not become one that reads or writes it. */
+static int proc_open(const char *path, int flags)
+{
+    int fd = open(path, O_PATH | O_CLOEXEC), r;
+    char name[64];
+
+    if (fd < 0)
+        return errno;
+    (void)snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+    r = closed(open(name, flags | O_CLOEXEC));
+    (void)close(fd);
+    return r;
+}
+
+static int call_proc_read(const char *path)
+{
+    return proc_open(path, O_RDONLY);
+}
+
+static int call_proc_write(const char *path)
+{
+    return proc_open(path, O_RDWR);
+}
+
+static int call_proc_root(const char *path)
+{
+    char name[PATH_BYTES + 64], here[PATH_BYTES];
+
+    if (!getcwd(here, sizeof(here)))
+        return EIO;
+    (void)snprintf(name, sizeof(name), "/proc/self/root%s/%s", here, path);
+    return closed(open(name, O_RDONLY | O_CLOEXEC));
+}
+
+/* Handles are for who may read any file of the host: nobody in a sandbox. */
+static int call_handle(const char *path)
+{
+    union {
+        struct file_handle handle;
+        char space[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+    } file = { .handle = { .handle_bytes = MAX_HANDLE_SZ } };
+    int mount, dir, r;
+
+    if (name_to_handle_at(AT_FDCWD, path, &file.handle, &mount, 0) < 0)
+        return errno;
+    dir = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    r = closed(open_by_handle_at(dir, &file.handle, O_RDONLY | O_CLOEXEC));
+    (void)close(dir);
+    return r;
+}
+
+static int call_statfs(const char *path)
+{
+    struct statfs st;
+
+    return result(statfs(path, &st));
+}
+
+static int call_touch(const char *path)
+{
+    return result(utimensat(AT_FDCWD, path, NULL, 0));
+}
+
+static int call_exchange_from(const char *path)
+{
+    return result(renameat2(AT_FDCWD, path, AT_FDCWD, "free/third", RENAME_EXCHANGE));
 }
 
 static int call_truncate(const char *path)
@@ -367,9 +463,38 @@ static int call_link_tmpfile(const char *path)
     return r;
 }
 
+/* --- what is neither file nor directory ------------------------------------------------------- */
+
+static int call_fifo_read(const char *path)
+{
+    return closed(open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+}
+
+static int call_fifo_both(const char *path)
+{
+    return closed(open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC));
+}
+
+static int call_fifo_create(const char *path)
+{
+    return closed(open(path, O_CREAT | O_RDWR | O_NONBLOCK | O_CLOEXEC, 0600));
+}
+
+/* Nobody listens. */
+static int call_connect(const char *path)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), r;
+
+    (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    r = result(connect(fd, (struct sockaddr *)&address, sizeof(address)));
+    (void)close(fd);
+    return r;
+}
+
 /* --- the table -------------------------------------------------------------------------------- */
 
-enum kind { A_FILE, A_DIRECTORY, A_LINK, A_NEW_NAME, KINDS };
+enum kind { A_FILE, A_DIRECTORY, A_LINK, A_FIFO, A_SOCKET, A_NEW_NAME, KINDS };
 
 static const struct row {
     const char *name;
@@ -393,6 +518,10 @@ static const struct row {
     {                                                                                              \
         EACCES, EACCES, EACCES, 0                                                                  \
     }
+#define EXISTS(error)                                                                              \
+    {                                                                                              \
+        EACCES, error, error, error                                                                \
+    }
     { "lstat", call_stat, A_FILE, SEES },
     { "statx", call_statx, A_FILE, SEES },
     { "access", call_access, A_FILE, SEES },
@@ -400,6 +529,22 @@ static const struct row {
     { "open O_PATH", call_open_path, A_FILE, SEES },
     { "inotify", call_inotify, A_FILE, SEES },
     { "listxattr", call_listxattr, A_FILE, SEES },
+    { "statfs", call_statfs, A_FILE, SEES },
+    { "open_by_handle_at", call_handle, A_FILE, { ENOENT, EPERM, EPERM, EPERM } },
+    { "mmap PROT_EXEC", call_mmap_exec, A_FILE, READS },
+    { "/proc/self/fd O_RDONLY", call_proc_read, A_FILE, READS },
+    { "/proc/self/fd O_RDWR", call_proc_write, A_FILE, WRITES },
+    { "/proc/self/root", call_proc_root, A_FILE, READS },
+    { "copy_file_range to", call_copy_to, A_FILE, WRITES },
+    { "utimensat now", call_touch, A_FILE, WRITES },
+    { "rename exchange from", call_exchange_from, A_FILE, WRITES },
+    { "O_EXCL over", call_create_exclusive, A_FILE, EXISTS(EEXIST) },
+    { "mkdir over", call_mkdir, A_FILE, EXISTS(EEXIST) },
+    { "mknod over", call_mknod, A_FILE, EXISTS(EEXIST) },
+    { "symlink over", call_symlink, A_FILE, EXISTS(EEXIST) },
+    { "link over", call_link_to, A_FILE, EXISTS(EEXIST) },
+    { "bind over", call_bind, A_FILE, EXISTS(EADDRINUSE) },
+    { "RENAME_NOREPLACE over", call_rename_noreplace, A_FILE, EXISTS(EEXIST) },
     { "open O_RDONLY", call_open_read, A_FILE, READS },
     { "openat2", call_openat2, A_FILE, READS },
     { "exec", call_exec, A_FILE, READS },
@@ -432,6 +577,14 @@ static const struct row {
     { "chmod directory", call_chmod_directory, A_DIRECTORY, WRITES },
     { "rename directory", call_rename_directory, A_DIRECTORY, WRITES },
     { "rmdir", call_rmdir, A_DIRECTORY, WRITES },
+    { "inotify directory", call_inotify, A_DIRECTORY, SEES },
+    { "fifo O_RDONLY", call_fifo_read, A_FIFO, READS },
+    { "fifo O_RDWR", call_fifo_both, A_FIFO, WRITES },
+    { "fifo O_CREAT", call_fifo_create, A_FIFO, MAKES },
+    { "unlink fifo", call_unlink, A_FIFO, WRITES },
+    { "connect", call_connect, A_SOCKET, { ENOENT, EACCES, EACCES, ECONNREFUSED } },
+    /* Their owner is nobody, or the kernel would let root use them without asking. */
+    { "chmod socket", call_chmod, A_SOCKET, { ENOENT, EPERM, EPERM, 0 } },
     { "lstat link", call_stat, A_LINK, SEES },
     { "readlink", call_readlink, A_LINK, SEES },
     { "chown link", call_chown, A_LINK, WRITES },
@@ -483,14 +636,37 @@ static void case_make(size_t row, int level, uid_t uid)
     case A_LINK:
         lower_link("target", path);
         break;
+    case A_FIFO:
+    case A_SOCKET:
+        lower_node(path, rows[row].kind == A_FIFO ? S_IFIFO : S_IFSOCK);
+        break;
     case A_NEW_NAME:
     case KINDS:
         break;
     }
 }
 
+/* The kernel alone decides who may do what in a sticky directory. */
+static bool call_is_about_owners(call_fn *call)
+{
+    static call_fn *const calls[] = {
+        call_unlink,        call_unlink_link, call_rename_from,     call_rename_exchange,
+        call_exchange_from, call_rename_to,   call_link_from,       call_rename_directory,
+        call_rmdir,         call_chmod,       call_chmod_directory, call_chown,
+        call_utimens,       call_touch
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+        if (calls[i] == call)
+            return true;
+    return false;
+}
+
 static bool may_differ(const struct row *row, int level, int got)
 {
+    if (world_engine()->refuses_with_eperm && got == EPERM && row->wanted[level] == EACCES &&
+        call_is_about_owners(row->call))
+        return true;
     /* A directory of the layer below cannot be renamed in an overlay without redirects. */
     return row->call == call_rename_directory && level == VIEW_WRITE && got == EXDEV;
 }
@@ -522,6 +698,7 @@ static void table_begin(const uid_t *uids, size_t count)
     lower_directory("free");
     lower_file("free/file", "file");
     lower_file("free/other", "other");
+    lower_file("free/third", "third");
     for (size_t row = 0; row < ARRAY_SIZE(rows); row++)
         for (int level = 0; level < LEVELS; level++)
             for (size_t i = 0; i < count; i++)
@@ -529,15 +706,95 @@ static void table_begin(const uid_t *uids, size_t count)
     world_show(rules_text);
 }
 
-static void the_table_holds_for_root_and_a_plain_user(void)
+static void table_check(void)
 {
     uid_t uids[] = { 0, PLAIN_USER };
 
     table_begin(uids, ARRAY_SIZE(uids));
     for (size_t i = 0; i < ARRAY_SIZE(uids); i++)
         sandbox_run(uids[i], rows_run, &uids[i]);
-    EVENTUALLY(world.denied > 0);
     world_end();
+}
+
+static void the_table_holds_for_root_and_a_plain_user(void)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(view_engines); i++) {
+        const struct view_engine *engine = &view_engines[i];
+
+        world.engine = engine;
+        table_check();
+    }
+}
+
+/* --- what the host forbids everybody ---------------------------------------------------------- */
+
+static const struct {
+    const char *path;
+    int max;
+} protections[] = {
+    { "/proc/sys/fs/protected_symlinks", 1 },
+    { "/proc/sys/fs/protected_hardlinks", 1 },
+    { "/proc/sys/fs/protected_fifos", 2 },
+    { "/proc/sys/fs/protected_regular", 2 },
+};
+
+static int protection_read(size_t i)
+{
+    FILE *file = fopen(protections[i].path, "re");
+    int value = -1;
+
+    CHECK(file && fscanf(file, "%d", &value) == 1, "(%s)", protections[i].path);
+    (void)fclose(file);
+    return value;
+}
+
+static void protection_write(size_t i, int value)
+{
+    FILE *file = fopen(protections[i].path, "we");
+
+    CHECK(file && fprintf(file, "%d\n", value) > 0 && fclose(file) == 0, "(%s)",
+          protections[i].path);
+}
+
+/* The settings are those of the machine: a process of its own restores them when this one ends,
+ * however it does, and only one test at a time changes them. */
+static int protections_begin(void)
+{
+    int lock_fd = open("/run/holt-test-protections", O_CREAT | O_RDWR | O_CLOEXEC, 0600), ends[2];
+    int values[ARRAY_SIZE(protections)];
+    char byte;
+
+    CHECK(lock_fd >= 0 && flock(lock_fd, LOCK_EX) == 0 && pipe2(ends, O_CLOEXEC) == 0);
+    for (size_t i = 0; i < ARRAY_SIZE(protections); i++)
+        values[i] = protection_read(i);
+    (void)fflush(stdout);
+    if (fork() == 0) {
+        (void)setsid();
+        (void)close(ends[1]);
+        (void)!read(ends[0], &byte, 1);
+        for (size_t i = 0; i < ARRAY_SIZE(protections); i++)
+            protection_write(i, values[i]);
+        _exit(0);
+    }
+    (void)close(ends[0]);
+    (void)close(lock_fd); /* the other process has the lock as long as it lives */
+    return ends[1];
+}
+
+static void the_table_holds_whatever_the_host_protects(void)
+{
+    int guard_fd = protections_begin();
+
+    for (int value = 0; value <= 2; value++) {
+        for (size_t i = 0; i < ARRAY_SIZE(protections); i++)
+            protection_write(i, value < protections[i].max ? value : protections[i].max);
+        for (size_t i = 0; i < ARRAY_SIZE(view_engines); i++) {
+            world.engine = &view_engines[i];
+            table_check();
+        }
+    }
+    (void)close(guard_fd);
+    (void)wait(NULL);
 }
 
 /* --- what is listed --------------------------------------------------------------------------- */
@@ -568,10 +825,28 @@ static void what_is_hidden_is_not_listed(void)
     world_end();
 }
 
+static void open_protected(void *ignored)
+{
+    (void)ignored;
+    CHECK(call_open_write("d/view-0-0") == EACCES);
+}
+
+static void refusals_are_reported(void)
+{
+    uid_t uids[] = { 0 };
+
+    table_begin(uids, 1);
+    sandbox_run(0, open_protected, NULL);
+    EVENTUALLY(world.denied == 1);
+    world_end();
+}
+
 int main(void)
 {
     must_be_root();
     RUN(the_table_holds_for_root_and_a_plain_user);
+    RUN(the_table_holds_whatever_the_host_protects);
     RUN(what_is_hidden_is_not_listed);
+    RUN(refusals_are_reported);
     return 0;
 }

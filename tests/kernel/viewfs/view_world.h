@@ -19,7 +19,10 @@
 
 enum { FIRST_UID = 1000000, UIDS = 65536, PLAIN_USER = 1000 };
 
+struct view_engine;
+
 static struct {
+    const struct view_engine *engine; /* NULL: the first one */
     char dir[64];
     int dir_fd, lower_fd;
     int seen_fd; /* the root of the mount of holt-view, as the host sees it */
@@ -96,6 +99,12 @@ static inline void lower_link(const char *target, const char *path)
     lower_give(path);
 }
 
+static inline void lower_node(const char *path, mode_t type)
+{
+    CHECK(mknodat(world.lower_fd, path, type | 0777, 0) == 0, "(%s: %s)", path, strerror(errno));
+    lower_give(path);
+}
+
 /* Makes an empty lower layer; the tests fill it. */
 static inline void world_begin(void)
 {
@@ -128,13 +137,13 @@ static inline int world_overlay(void)
     return fd;
 }
 
-/* Shows the lower layer under rules, at DIR/seen. */
-static inline void world_show(const char *rules)
+/* Makes a detached mount of the lower layer under rules. */
+static inline int fuse_show(const char *rules)
 {
-    cleanup_close int overlay_fd = world_overlay(), mount_fd = -EBADF, target_fd = -EBADF;
+    cleanup_close int overlay_fd = world_overlay();
     struct err err = { 0 };
+    int mount_fd = -EBADF;
 
-    world_mkdir("seen", &target_fd);
     CHECK(view_start(world.views,
                      &(struct view_start){ .id = "test",
                                            .mount_fd = overlay_fd,
@@ -142,6 +151,30 @@ static inline void world_show(const char *rules)
                                            .generation = ++world.generation },
                      &mount_fd, &world.view, &err) == 0,
           "(%s)", err.msg);
+    return mount_fd;
+}
+
+/* What enforces the rules. The tests that loop over the engines hold for each. */
+struct view_engine {
+    const char *name;
+    int (*show)(const char *rules);
+    bool refuses_with_eperm; /* unlink, rename, link, chmod, chown and utimens, for EACCES */
+};
+
+static const struct view_engine view_engines[] = { { "fuse", fuse_show, false } };
+
+static inline const struct view_engine *world_engine(void)
+{
+    return world.engine ? world.engine : &view_engines[0];
+}
+
+/* Shows the lower layer under rules, at DIR/seen. */
+static inline void world_show(const char *rules)
+{
+    cleanup_close int mount_fd = -EBADF, target_fd = -EBADF;
+
+    world_mkdir("seen", &target_fd);
+    mount_fd = world_engine()->show(rules);
     CHECK(mount_attach(mount_fd, target_fd) == 0);
     world.seen_fd = openat(world.dir_fd, "seen", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     CHECK(world.seen_fd >= 0, "(%s)", strerror(errno));
