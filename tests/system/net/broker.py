@@ -164,6 +164,7 @@ class Net:
 
     def end(self):
         assert self.process.poll() is None, "holt-net has died"
+        self.control.shutdown(socket.SHUT_RDWR)  # a close alone does nothing while the other thread receives
         self.control.close()
         self.process.wait()
         self.keeper.kill()
