@@ -130,10 +130,11 @@ tests: unit-tests $(KERNEL_TESTS)
 
 soak: ## the long form of some tests: ten thousand sandboxes, 500 random programs, 10 GiB of output, 5,000 idle sandboxes, 200 power cuts, half an hour of mixed work, 100,000 connections, 200 deaths of holt-net, 1,000 streams of models
 	@tools/setup test
-	@$(MAKE) --no-print-directory all $(filter %/soak_test %/property_test %/viewfs/attack_test,$(KERNEL_TESTS)) $(filter %/view/model_test,$(UNIT_TESTS))
+	@$(MAKE) --no-print-directory all $(filter %/soak_test %/property_test %/viewfs/attack_test %/viewfs/operations_test,$(KERNEL_TESTS)) $(filter %/view/model_test,$(UNIT_TESTS))
 	SOAK_ROUNDS=10000 $(filter %/soak_test,$(KERNEL_TESTS))
 	PROPERTY_PROGRAMS=500 $(filter %/host/property_test,$(KERNEL_TESTS))
 	HOLT_BUILD_DIR=$(OUT) VIEW_PROPERTY_ROUNDS=5000 $(filter %/viewfs/property_test,$(KERNEL_TESTS))
+	HOLT_BUILD_DIR=$(OUT) VIEW_PROGRAMS=20000 $(filter %/viewfs/operations_test,$(KERNEL_TESTS))
 	HOLT_BUILD_DIR=$(OUT) VIEW_RACE_ROUNDS=200000 $(filter %/viewfs/attack_test,$(KERNEL_TESTS))
 	VIEW_PAIRS=10000000 $(filter %/view/model_test,$(UNIT_TESTS))
 	SLOW_GIB=10 $(shell find tests/system -name slow_test)
