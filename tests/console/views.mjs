@@ -1,10 +1,18 @@
 // Every view of the console with something to show: for the tests of accessibility and of hostile
 // content, and for `make console-shots`.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { eventually } from "./lib.mjs";
 
 // Fills a daemon. Returns the id of the sandbox that the views are of.
 export async function populate(daemon) {
-  await daemon.holt("create", "--name", "web", "--label", "team=red", "--label", "job=build", "--memory", "512M",
+  const folder = mkdtempSync(join(tmpdir(), "holt-codebase."));
+  for (const path of ["src", "secrets"]) mkdirSync(join(folder, path));
+  for (const path of ["README.md", ".env", "src/main.c", "secrets/key", "Makefile"]) writeFileSync(join(folder, path), "text\n");
+  await daemon.holt("codebase", "add", "app", folder);
+  rmSync(folder, { recursive: true });
+  await daemon.holt("create", "--name", "web", "--codebase", "app:/srv/app", "--preset", "agent-safe", "--perm", "/src/**=write", "--perm", "/Makefile=view", "--label", "team=red", "--label", "job=build", "--memory", "512M",
     "--cpus", "1.5", "--ttl", "8h:stop", "--allow", "registry.example.com", "--allow", "*.example.org", "--deny", "ads.example.org");
   await daemon.holt("create", "--name", "worker", "--label", "team=blue");
   await daemon.holt("create", "--name", "idle");
@@ -39,6 +47,7 @@ export function views(id) {
     ["diff", `${tab(id, "turns")}?to=turn-0002`, ".file-diff .diff-line"],
     ["services", tab(id, "services"), ".records"],
     ["network", tab(id, "network"), ".net-layer"],
+    ["permissions", tab(id, "permissions"), ".perm-row"],
     ["usage", tab(id, "usage"), ".plot canvas"],
     ["sandbox-events", tab(id, "events"), ".records"],
     ["settings", tab(id, "settings"), ".settings-foot"],

@@ -27,6 +27,8 @@ export interface Tab {
   // The last part of the address: #/sandboxes/ID/files.
   id: string;
   label: string;
+  // Absent: for every sandbox.
+  isFor?: (sandbox: Sandbox) => boolean;
   load: Loader<TabProps>;
 }
 
@@ -51,6 +53,7 @@ export const tabs: Tab[] = [
   { id: "turns", label: "Turns", load: () => import("./turns/turns") },
   { id: "services", label: "Services", load: () => import("./services/services") },
   { id: "network", label: "Network", load: () => import("./network/network") },
+  { id: "permissions", label: "Permissions", isFor: (sandbox) => sandbox.codebase !== undefined, load: () => import("./permissions/permissions") },
   { id: "usage", label: "Usage", load: () => import("./usage/usage") },
   { id: "events", label: "Events", load: () => import("./events/tab") },
   { id: "settings", label: "Settings", load: () => import("./settings/settings") },

@@ -81,7 +81,7 @@ export default function SandboxPage({ params }: PageProps) {
       <Header sandbox={sandbox} onChange={refresh} />
       {error ? <Problem error={error} /> : null}
       <Tabs label="Parts of the sandbox" current={tab.id}
-        tabs={tabs.map((each) => ({ id: each.id, label: each.label, href: href("sandboxes", id, each.id) }))} />
+        tabs={tabs.filter((each) => each.isFor?.(sandbox) ?? true).map((each) => ({ id: each.id, label: each.label, href: href("sandboxes", id, each.id) }))} />
       <div class="tab-body">
         <Lazy key={tab.id} load={tab.load} props={{ sandbox }} />
       </div>
