@@ -155,7 +155,7 @@ static void listener_ready(struct watch *watch, uint32_t events)
     if (fd < 0 || !client) /* without a place it is closed */
         return;
     *client = (struct agent_client){
-        .watch = { .fd = TAKE_FD(fd), .ready = client_ready },
+        .watch = { .fd = TAKE_FD(fd), .guest = agent->guest, .ready = client_ready },
         .agent = agent,
         .in = BUF_INIT(SSH_AGENT_MESSAGE_MAX + READ_BYTES),
         .out = BUF_INIT(SSH_AGENT_REPLY_MAX + sizeof(uint32_t)),
@@ -230,7 +230,7 @@ int agent_set(struct guest *guest, const json_t *keys, int listener_fd)
     if (fd < 0)
         return 0;
     watch_close(guest->egress, &agent->listener);
-    agent->listener = (struct watch){ .fd = TAKE_FD(fd), .ready = listener_ready };
+    agent->listener = (struct watch){ .fd = TAKE_FD(fd), .guest = guest, .ready = listener_ready };
     return 0;
 }
 

@@ -369,9 +369,11 @@ static struct connection *connection_new(struct guest *guest, int fd)
 
     connection->guest = guest;
     connection->client =
-        (struct side){ .watch = { .fd = fd, .ready = client_ready }, .connection = connection };
+        (struct side){ .watch = { .fd = fd, .guest = guest, .ready = client_ready },
+                       .connection = connection };
     connection->server =
-        (struct side){ .watch = { .fd = -EBADF, .ready = server_ready }, .connection = connection };
+        (struct side){ .watch = { .fd = -EBADF, .guest = guest, .ready = server_ready },
+                       .connection = connection };
     connection->in = (struct buf)BUF_INIT(IN_MAX);
     connection->out = (struct buf)BUF_INIT((size_t)DNS_MESSAGE_MAX * 2);
     connection->began_ms = connection->active_ms = guest->egress->now_ms;

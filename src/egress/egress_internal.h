@@ -33,13 +33,6 @@ enum {
     NAME_SERVER_TRIES_MAX = 4, /* for one question */
 };
 
-/* A descriptor in the epoll loop. */
-struct watch {
-    int fd;
-    uint32_t events; /* 0: not watched */
-    void (*ready)(struct watch *watch, uint32_t events);
-};
-
 struct agent;
 struct egress;
 struct guest;
@@ -49,6 +42,15 @@ struct trust;
 struct authority;
 struct llm_exchange;
 struct llm_table;
+
+/* A descriptor in the epoll loop. */
+struct watch {
+    int fd;
+    uint32_t events;     /* 0: not watched */
+    bool is_late;        /* an event of it was left for the next turn */
+    struct guest *guest; /* whose time is used; NULL: nobody's */
+    void (*ready)(struct watch *watch, uint32_t events);
+};
 
 struct pipe {
     int fds[2];
@@ -165,8 +167,10 @@ struct guest {
     unsigned sessions;   /* connections whose TLS ends here */
     uint32_t leaks;      /* that were told in this second */
     struct watch listener, resolver;
-    bool is_waiting; /* the listener, for the next tick */
-    uint32_t tokens; /* connects that it may still make in this second */
+    uint64_t turn;    /* the last one in which an event of it was handled */
+    uint64_t used_ns; /* in that turn */
+    bool is_waiting;  /* the listener, for the next tick */
+    uint32_t tokens;  /* connects that it may still make in this second */
     bool is_resolver_waiting;
     uint32_t query_tokens; /* queries that it may still send in this second */
     uint32_t lines;        /* of the log, in this second */
@@ -286,6 +290,8 @@ struct egress {
     uint64_t last_ticket;
     struct egress_counters counters, reported;
     uint64_t now_ms;
+    uint64_t turn;           /* of the loop */
+    uint64_t slice_until_ns; /* of the sandbox whose event is handled */
 };
 
 /* --- loop.c --- */
@@ -308,6 +314,10 @@ void pipe_discard(struct guest *guest, struct pipe *pipe);
 /* Returns whether an owner that uses `own` of something may use one more. When it becomes scarce,
  * an owner gets no more than its share. */
 bool owner_may_use(const struct egress *egress, uint64_t own, uint64_t used, uint64_t max);
+
+/* Returns whether the sandbox whose event is handled has used its time of this turn: others are to
+ * have theirs. What is left to do must come back as an event. */
+bool slice_is_over(const struct egress *egress);
 
 /* Runs until the control socket is closed. */
 void egress_run(struct egress *egress);

@@ -145,8 +145,8 @@ static void listener_ready(struct watch *watch, uint32_t events)
 
 void egress_guest_start(struct guest *guest, int listener_fd, int resolver_fd)
 {
-    guest->listener = (struct watch){ .fd = listener_fd, .ready = listener_ready };
-    guest->resolver = (struct watch){ .fd = resolver_fd, .ready = resolver_ready };
+    guest->listener = (struct watch){ .fd = listener_fd, .guest = guest, .ready = listener_ready };
+    guest->resolver = (struct watch){ .fd = resolver_fd, .guest = guest, .ready = resolver_ready };
     watch_set(guest->egress, &guest->listener, EPOLLIN);
     watch_set(guest->egress, &guest->resolver, EPOLLIN);
 }

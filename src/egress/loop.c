@@ -11,8 +11,9 @@
 #include "egress/egress_internal.h"
 
 enum {
-    EVENTS_PER_TURN = 128,
-    TICK_MS = 50, /* while something waits for it */
+    EVENTS_PER_TURN = 1024,
+    SLICE_NS = 2000 * 1000, /* that one sandbox uses in a turn, and what a step takes more */
+    TICK_MS = 50,           /* while something waits for it */
     IDLE_TICK_MS = 1000,
     SECOND_MS = 1000,
     PIPES_MAX = 512,
@@ -113,6 +114,53 @@ static bool has_short_waits(const struct egress *egress)
     return false;
 }
 
+bool slice_is_over(const struct egress *egress)
+{
+    return clock_ns() >= egress->slice_until_ns;
+}
+
+/* Returns what is left of the time of a sandbox in this turn. */
+static uint64_t slice_left(const struct egress *egress, struct guest *guest)
+{
+    if (guest->turn != egress->turn) {
+        guest->turn = egress->turn;
+        guest->used_ns = 0;
+    }
+    return guest->used_ns < SLICE_NS ? SLICE_NS - guest->used_ns : 0;
+}
+
+/* Handles the events that were left by the turn before, or the others. Those of a sandbox that has
+ * used its time are left for the next turn, to which epoll gives them again: however many
+ * connections one sandbox has, another waits for no more than its slice. */
+static void events_handle(struct egress *egress, struct epoll_event *events, int count,
+                          bool are_late)
+{
+    uint64_t now_ns = clock_ns();
+
+    for (int i = 0; i < count; i++) {
+        struct watch *watch = events[i].data.ptr;
+        struct guest *guest;
+        uint64_t left_ns = SLICE_NS, began_ns = now_ns;
+
+        /* An earlier event of this turn may have closed it. */
+        if (!watch || watch->events == 0 || watch->is_late != are_late)
+            continue;
+        guest = watch->guest;
+        if (guest)
+            left_ns = slice_left(egress, guest);
+        watch->is_late = left_ns == 0;
+        if (watch->is_late)
+            continue;
+        events[i].data.ptr = NULL;
+        egress->slice_until_ns = began_ns + left_ns;
+        watch->ready(watch, events[i].events);
+        now_ns = clock_ns();
+        egress->now_ms = now_ns / NS_PER_MS;
+        if (guest) /* its memory is there until the end of the turn */
+            guest->used_ns += now_ns - began_ns;
+    }
+}
+
 void egress_run(struct egress *egress)
 {
     uint64_t tick_ms = 0, second_ms = 0;
@@ -123,12 +171,9 @@ void egress_run(struct egress *egress)
                                has_short_waits(egress) ? TICK_MS : IDLE_TICK_MS);
 
         egress->now_ms = clock_ms();
-        for (int i = 0; i < count; i++) {
-            struct watch *watch = events[i].data.ptr;
-
-            if (watch->events != 0) /* an earlier event of this turn may have closed it */
-                watch->ready(watch, events[i].events);
-        }
+        egress->turn++;
+        events_handle(egress, events, count, true);
+        events_handle(egress, events, count, false);
         if (egress->now_ms >= tick_ms + TICK_MS) {
             bool is_second = egress->now_ms >= second_ms + SECOND_MS;
 

@@ -71,6 +71,8 @@ static int flow_pump(struct guest *guest, struct side *from, struct side *to, st
     for (int i = 0; i < ROUNDS && !flow->is_blocked; i++) {
         ssize_t n;
 
+        if (i > 0 && slice_is_over(guest->egress))
+            break;
         if (flow->len == 0) {
             long moved = 0;
 

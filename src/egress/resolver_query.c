@@ -345,7 +345,7 @@ void query_start(const struct asker *asker, const struct dns_query *question)
         return;
     }
     query = xcalloc(1, sizeof(*query));
-    query->watch = (struct watch){ .fd = -EBADF, .ready = server_ready };
+    query->watch = (struct watch){ .fd = -EBADF, .guest = guest, .ready = server_ready };
     query->asker = *asker;
     query->question = *question;
     query->ticket = ++egress->last_ticket;

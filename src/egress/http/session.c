@@ -341,7 +341,8 @@ static void session_watch(struct session *session)
               (reads_client ? EPOLLIN : 0U) | EPOLLRDHUP |
                   (session->client.is_full || session->is_busy ? EPOLLOUT : 0U));
     watch_set(egress, &connection->server.watch,
-              (reads_server ? EPOLLIN : 0U) | (session->server.is_full ? EPOLLOUT : 0U));
+              (reads_server ? EPOLLIN : 0U) |
+                  (session->server.is_full || session->is_busy ? EPOLLOUT : 0U));
 }
 
 void session_pump(struct connection *connection)
@@ -352,7 +353,8 @@ void session_pump(struct connection *connection)
 
     if (session->phase == SESSION_DIAL && connection->state == CONNECTION_RELAY)
         session->phase = SESSION_CONNECT;
-    for (int i = 0; i < ROUNDS && r > 0; i++) {
+    for (int i = 0; i < ROUNDS && r > 0 && (i == 0 || !slice_is_over(connection->guest->egress));
+         i++) {
         r = session_step(session);
         if (connection->is_dead)
             return;

@@ -190,7 +190,8 @@ static int reply_take(struct session *session)
                    ? body_end(session)
                    : 1;
     }
-    used = http_body_take(&session->down, in->data, in->len, &data);
+    used =
+        http_body_take(&session->down, in->data, sieve_share(&session->down_sieve, in->len), &data);
     if (used < 0)
         return reply_fail(session);
     r = body_push(session, data);
@@ -245,7 +246,8 @@ static int h2_take(struct session *session)
     if (!session->has_reply_head)
         return 0;
     if (from->data.len > 0) {
-        size_t len = from->data.len < SESSION_BUFFER ? from->data.len : SESSION_BUFFER;
+        size_t len = sieve_share(&session->down_sieve,
+                                 from->data.len < SESSION_BUFFER ? from->data.len : SESSION_BUFFER);
 
         r = body_push(session, (struct http_text){ from->data.data, len });
         if (r < 0)

@@ -238,7 +238,8 @@ int session_upload_step(struct session *session)
     r = client_bytes(session);
     if (r <= 0)
         return r;
-    used = http_body_take(&session->up, session->from_client.data, session->from_client.len, &data);
+    used = http_body_take(&session->up, session->from_client.data,
+                          sieve_share(&session->up_sieve, session->from_client.len), &data);
     if (used < 0)
         return body_fail(session, -EBADMSG);
     if (data.len > 0)

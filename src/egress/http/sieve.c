@@ -14,6 +14,7 @@ enum {
     ANY_WINDOW = 15 + 32, /* gzip or zlib, as the bytes say */
     FREE_BYTES = 1024 * 1024,
     EXPANSION_MAX = 200,
+    ZIPPED_SHARE = 1024, /* at most so many compressed bytes in one step */
 };
 
 struct sieve_unzip {
@@ -48,6 +49,11 @@ void sieve_done(struct sieve *sieve)
     free(TAKE_PTR(sieve->unzip));
     buf_done(&sieve->held);
     explicit_bzero(&sieve->stream, sizeof(sieve->stream));
+}
+
+size_t sieve_share(const struct sieve *sieve, size_t len)
+{
+    return sieve->unzip && len > ZIPPED_SHARE ? ZIPPED_SHARE : len;
 }
 
 static int content_look(struct sieve *sieve, const char *data, size_t len)

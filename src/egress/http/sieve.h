@@ -26,6 +26,9 @@ int sieve_start(struct sieve *sieve, const struct needles *needles, struct http_
                 bool is_chunked);
 void sieve_done(struct sieve *sieve);
 
+/* Returns how many of these bytes are to be pushed at once: few compressed ones can be many. */
+size_t sieve_share(const struct sieve *sieve, size_t len);
+
 /* Passes content on. Returns 0, -EACCES when a text was found, -EBADMSG if it cannot be
  * decompressed or expands too much, -ENOBUFS. */
 int sieve_push(struct sieve *sieve, const char *data, size_t len, struct buf *out);

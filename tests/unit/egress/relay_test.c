@@ -12,7 +12,7 @@
 
 enum { MANY = 1000, BYTES = 1024 * 1024 };
 
-static struct egress egress;
+static struct egress egress = { .slice_until_ns = UINT64_MAX };
 
 static void never_ready(struct watch *watch, uint32_t events)
 {
