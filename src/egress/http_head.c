@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "egress/http_head.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
+
+#include "base/cleanup.h"
 
 enum { CHUNK_DIGITS_MAX = 15 };
 
@@ -177,6 +180,57 @@ static int length_parse(struct line value, struct http_head *ret)
     return 0;
 }
 
+/* Frameworks take the method of a request from such a field instead. Two that differ could be read
+ * in two ways. */
+static int other_method_parse(struct line value, struct http_head *ret)
+{
+    char method[HTTP_METHOD_MAX + 1] = "";
+
+    if (value.len == 0 || value.len > HTTP_METHOD_MAX)
+        return -EBADMSG;
+    for (size_t i = 0; i < value.len; i++) {
+        if (!is_token(value.at[i]))
+            return -EBADMSG;
+        method[i] = (char)toupper((unsigned char)value.at[i]);
+    }
+    if (ret->other_method[0] && strcmp(ret->other_method, method) != 0)
+        return -EBADMSG;
+    memcpy(ret->other_method, method, sizeof(method));
+    return 0;
+}
+
+/* The same of the path, which may be that of a URL. */
+static int other_path_parse(struct line value, struct http_head *ret)
+{
+    const char *scheme = memmem(value.at, value.len, "://", 3), *end = value.at + value.len;
+    const char *path = memchr(scheme ? scheme + 3 : value.at, '/',
+                              (size_t)(end - (scheme ? scheme + 3 : value.at)));
+
+    if (!path || (!scheme && path != value.at))
+        return -EBADMSG;
+    if (ret->other_path && (ret->other_path_len != (size_t)(end - path) ||
+                            memcmp(ret->other_path, path, ret->other_path_len) != 0))
+        return -EBADMSG;
+    ret->other_path = path;
+    ret->other_path_len = (size_t)(end - path);
+    return 0;
+}
+
+static int override_parse(struct line name, struct line value, struct http_head *ret)
+{
+    static const char *const methods[] = { "X-HTTP-Method-Override", "X-HTTP-Method",
+                                           "X-Method-Override" };
+    static const char *const paths[] = { "X-Original-URL", "X-Rewrite-URL" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
+        if (line_is(name, methods[i]))
+            return other_method_parse(value, ret);
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+        if (line_is(name, paths[i]))
+            return other_path_parse(value, ret);
+    return 0;
+}
+
 static int field_parse(struct line line, struct http_head *ret, bool *has_host)
 {
     const char *colon = memchr(line.at, ':', line.len);
@@ -215,7 +269,7 @@ static int field_parse(struct line line, struct http_head *ret, bool *has_host)
         ret->is_upgrade = !ret->has_upgrade && line_is(value, "websocket");
         ret->has_upgrade = true;
     }
-    return 0;
+    return override_parse(name, value, ret);
 }
 
 /* The end of the head, or NULL. */

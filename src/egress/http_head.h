@@ -17,6 +17,10 @@ struct http_head {
     uint16_t port;                /* of the Host field; 0: none */
     const char *path;             /* in the parsed bytes, not terminated: the path and query */
     size_t path_len;
+    /* Fields by which a server may take another method or path than those of the first line. */
+    char other_method[HTTP_METHOD_MAX + 1]; /* in capitals; "": none */
+    const char *other_path;                 /* in the parsed bytes; NULL: none */
+    size_t other_path_len;
     enum http_body body;
     uint64_t length;  /* of HTTP_LENGTH */
     bool is_old;      /* HTTP/1.0 */

@@ -197,6 +197,27 @@ static const char *head_problem(const struct connection *connection, const struc
     return NULL;
 }
 
+/* The request is decided as it stands, and as a server may read it that heeds its fields. */
+static int head_judge(struct connection *connection, const struct http_head *head,
+                      struct asked *asked)
+{
+    char path[PATH_MAX_SEEN + 1];
+    struct asked other = *asked;
+    int r;
+
+    if (head->other_path_len > PATH_MAX_SEEN)
+        return connection_refuse(connection, "the path of a header is too long (built in)");
+    if (head->other_method[0])
+        other.method = head->other_method;
+    if (head->other_path) {
+        memcpy(path, head->other_path, head->other_path_len);
+        path[head->other_path_len] = '\0';
+        other.path = path;
+    }
+    r = head->other_method[0] || head->other_path ? connection_judge(connection, &other) : 1;
+    return r > 0 && !connection->is_raw ? connection_judge(connection, asked) : r;
+}
+
 static int head_inspect(struct connection *connection)
 {
     const char *data = connection->in.data + connection->cleared;
@@ -223,7 +244,7 @@ static int head_inspect(struct connection *connection)
         (void)snprintf(connection->name, sizeof(connection->name), "%.*s", NET_NAME_MAX, head.host);
         return connection_refuse(connection, head_problem(connection, &head));
     }
-    r = connection_judge(connection, &asked);
+    r = head_judge(connection, &head, &asked);
     if (r < 0 || connection->is_raw)
         return r;
     /* Where the server has spoken before, it is too late to see its reply alone. */

@@ -7,6 +7,7 @@
 #include "net/rule.h"
 
 enum { REQUEST_PATH_MAX = 8192 };
+enum path_case { EXACT_CASE, ANY_CASE };
 
 const char *net_glob_check(const char *glob)
 {
@@ -71,9 +72,14 @@ static bool path_is_plain(const char *path)
     return true;
 }
 
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
 /* Matches with one place to return to for each kind of star, so the time is bounded by the product
  * of the lengths. */
-static bool glob_matches(const char *glob, const char *text)
+static bool glob_matches(const char *glob, const char *text, enum path_case how)
 {
     const char *star = NULL, *star_text = NULL, *deep = NULL, *deep_text = NULL;
 
@@ -87,7 +93,7 @@ static bool glob_matches(const char *glob, const char *text)
             star = glob + 1;
             star_text = text;
             glob = star;
-        } else if (*text && *glob == *text) {
+        } else if (*text && (how == EXACT_CASE ? *glob == *text : lower(*glob) == lower(*text))) {
             glob++;
             text++;
         } else if (*text == '\0' && *glob == '\0') {
@@ -105,16 +111,36 @@ static bool glob_matches(const char *glob, const char *text)
     }
 }
 
+/* Leaves out the parameters behind ';', as some servers do. */
+static void parameters_drop(char *path)
+{
+    char *to = path;
+
+    for (const char *from = path; *from;) {
+        if (*from == ';')
+            from += strcspn(from, "/");
+        else
+            *to++ = *from++;
+    }
+    *to = '\0';
+}
+
 bool net_glob_allows(const char *glob, const char *path)
 {
     char decoded[REQUEST_PATH_MAX];
 
-    return path_decode(path, decoded) && path_is_plain(decoded) && glob_matches(glob, decoded);
+    return path_decode(path, decoded) && path_is_plain(decoded) &&
+           glob_matches(glob, decoded, EXACT_CASE);
 }
 
+/* A path that a server may read as a denied one is denied. */
 bool net_glob_denies(const char *glob, const char *path)
 {
     char decoded[REQUEST_PATH_MAX];
 
-    return !path_decode(path, decoded) || !path_is_plain(decoded) || glob_matches(glob, decoded);
+    if (!path_decode(path, decoded) || !path_is_plain(decoded) ||
+        glob_matches(glob, decoded, ANY_CASE))
+        return true;
+    parameters_drop(decoded);
+    return glob_matches(glob, decoded, ANY_CASE);
 }

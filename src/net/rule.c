@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -376,8 +377,10 @@ bool net_rule_denies(const struct net_rule *rule, const struct net_request *requ
         return false;
     if (request->protocol == NET_HTTPS && !request->method && (rule->method[0] || rule->path[0]))
         return false; /* each request is asked for when it comes */
-    /* What is not known of a request that a rule looks at must not let it through. */
-    return (!rule->method[0] || !request->method || strcmp(rule->method, request->method) == 0) &&
+    /* What is not known of a request that a rule looks at must not let it through. Some servers do
+     * not care about the case of a method. */
+    return (!rule->method[0] || !request->method ||
+            strcasecmp(rule->method, request->method) == 0) &&
            (!rule->path[0] || !request->path || net_glob_denies(rule->path, request->path));
 }
 

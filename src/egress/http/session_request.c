@@ -45,24 +45,39 @@ static const char *head_problem(const struct session *session)
     if (head->is_upgrade &&
         (head->body == HTTP_CHUNKED || (head->body == HTTP_LENGTH && head->length > 0)))
         return "a request for an upgrade may not have a body (built in)";
-    if (head->path_len > PATH_MAX_SEEN)
+    if (head->path_len > PATH_MAX_SEEN || head->other_path_len > PATH_MAX_SEEN)
         return "the path is too long (built in)";
     return NULL;
 }
 
+static bool request_is_allowed(struct session *session, const char *method, const char *path,
+                               size_t path_len)
+{
+    char text[PATH_MAX_SEEN + 1];
+
+    memcpy(text, path, path_len);
+    text[path_len] = '\0';
+    return connection_allows_request(session->connection, method, text);
+}
+
+/* The request is decided as it stands, and as a server may read it that heeds its fields. */
 static int request_decide(struct session *session)
 {
     const struct connection *connection = session->connection;
-    char path[PATH_MAX_SEEN + 1];
+    const struct http_head *head = &session->head;
+    const char *method = head->other_method[0] ? head->other_method : head->method;
+    const char *path = head->other_path ? head->other_path : head->path;
+    size_t path_len = head->other_path ? head->other_path_len : head->path_len;
 
     /* Where no rule looks at requests, the connection was decided; a new policy reviews it. */
     if (!net_policy_reads_https(&connection->guest->policy, connection->name, connection->port))
         return 0;
-    memcpy(path, session->head.path, session->head.path_len);
-    path[session->head.path_len] = '\0';
-    return connection_allows_request(session->connection, session->head.method, path)
+    if ((method != head->method || path != head->path) &&
+        !request_is_allowed(session, method, path, path_len))
+        return session_refuse(session, 403, connection->rule);
+    return request_is_allowed(session, head->method, head->path, head->path_len)
                ? 0
-               : session_refuse(session, 403, session->connection->rule);
+               : session_refuse(session, 403, connection->rule);
 }
 
 static void body_begin(struct session *session)

@@ -140,6 +140,10 @@ def rules_see_requests_inside_tls():
     equal("hello ", curl("https://api.test/x"))
     for words in (("-X", "DELETE", "https://api.test/x"), ("https://api.test/private/y",)):
         assert "403" in curl("-i", *words), words
+    for field in ("X-HTTP-Method-Override: delete", "X-HTTP-Method: DELETE", "X-Method-Override: DELETE", "X-Original-URL: /private/y",
+                  "X-Rewrite-URL: https://api.test/private/y", "X-Original-URL: /Private;a/y"):
+        assert "403" in curl("-i", "-d", "body", "-H", field, "https://api.test/x"), field
+    equal("hello body", curl("-d", "body", "-H", "X-HTTP-Method-Override: PATCH", "-H", "X-Original-URL: /x", "https://api.test/"))
     equal("200403", curl("-w", "%{http_code}", "-o", "/dev/null", "https://api.test/x", "-o", "/dev/null", "https://api.test/private/y"), "on one connection")
     net.set(secrets=[secret()])
 

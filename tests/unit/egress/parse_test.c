@@ -130,6 +130,32 @@ static void a_head_tells_its_host(void)
     CHECK(parse("GET / HTTP/1.1\r\nHost: a", &head) == 0);
 }
 
+/* What a server may take for the method and the path. */
+static void a_head_tells_what_overrides_its_first_line(void)
+{
+    static const char *const bad[] = {
+        "X-HTTP-Method: GET\r\nX-Method-Override: DELETE",
+        "X-HTTP-Method-Override: DE LETE",
+        "X-HTTP-Method-Override:",
+        "X-Original-URL: a",
+        "X-Original-URL: /a\r\nX-Rewrite-URL: /b",
+    };
+    struct http_head head;
+    char text[200];
+
+    CHECK(parse("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n", &head) == 1);
+    CHECK(head.other_method[0] == '\0' && !head.other_path);
+    CHECK(parse("POST / HTTP/1.1\r\nHost: a.test\r\nX-HTTP-Method-Override: delete\r\n"
+                "X-Rewrite-Url: https://a.test/b?c\r\n\r\n",
+                &head) == 1);
+    CHECK_TEXT(head.other_method, "DELETE");
+    CHECK(head.other_path_len == 4 && memcmp(head.other_path, "/b?c", 4) == 0);
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        (void)snprintf(text, sizeof(text), "GET / HTTP/1.1\r\nHost: a.test\r\n%s\r\n\r\n", bad[i]);
+        CHECK(parse(text, &head) == -EBADMSG, "%s", bad[i]);
+    }
+}
+
 static void only_websocket_is_an_upgrade(void)
 {
     static const char *const plain[] = { "Upgrade: h2c", "Upgrade: websocket, h2c", "Upgrade: x",
@@ -315,6 +341,7 @@ int main(void)
     RUN(a_hello_may_have_no_name_or_a_hidden_one);
     RUN(a_hello_with_a_bad_name_is_refused);
     RUN(a_head_tells_its_host);
+    RUN(a_head_tells_what_overrides_its_first_line);
     RUN(only_websocket_is_an_upgrade);
     RUN(words_of_other_protocols_are_not_http);
     RUN(an_ambiguous_head_is_refused);

@@ -260,6 +260,14 @@ static void paths_are_compared_as_servers_read_them(void)
         CHECK(!allows("http://a.test/v1/**", request), "(%s)", odd[i]);
         CHECK(denies("http://a.test/other", request), "(%s)", odd[i]);
     }
+    for (size_t i = 0; i < 3; i++) {
+        static const char *const same[] = { "/V1/a", "/v1;x=y/a", "/v1/%41;" };
+
+        request.path = same[i];
+        CHECK(denies("http://a.test/v1/*", request), "(%s)", same[i]);
+    }
+    request.method = "Get";
+    CHECK(denies("GET http://a.test", request) && !allows("GET http://a.test", request));
 }
 
 /* At the ClientHello no method is known; each request is then decided with its own. */
