@@ -7,7 +7,14 @@
 #include "egress/http/rewrite.h"
 #include "egress/http/session.h"
 #include "egress/http/sieve.h"
+#include "egress/http/websocket.h"
 #include "egress/tls/channel.h"
+
+/* What is looked at of a WebSocket in one direction: the payloads of its frames, without masks. */
+struct session_frames {
+    struct websocket_reader reader;
+    struct needle_stream seen;
+};
 
 enum {
     SESSION_BUFFER = 64 * 1024, /* bytes on the way above which nothing is read */
@@ -49,6 +56,8 @@ struct session {
     struct http_body_reader down;
     struct sieve down_sieve;
     bool has_reply_head, is_reply_over, server_closes;
+
+    struct session_frames frames_up, frames_down; /* of a WebSocket */
 };
 
 /* --- session_request.c --- */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "egress/http/session_internal.h"
 
 /* A reply that would carry a value back is cut. */
@@ -291,6 +292,23 @@ int session_reply_step(struct session *session)
 
 /* --- WebSocket --- */
 
+/* Clients mask what they send, and a text may be in several frames, so the frames are read, too.
+ * Returns the tag of a text, or -1. */
+static long frames_look(struct session_frames *frames, const struct needles *needles,
+                        const struct buf *in)
+{
+    cleanup_with(buf_done) struct buf payload = BUF_INIT((size_t)2 * SESSION_BUFFER);
+    size_t len;
+    long found;
+
+    if (!needles || buf_reserve(&payload, in->len) < 0)
+        return -1;
+    len = websocket_read(&frames->reader, in->data, in->len, payload.data);
+    found = needles_feed(needles, &frames->seen, payload.data, len);
+    explicit_bzero(payload.data, len);
+    return found;
+}
+
 static int tunnel_move(struct session *session, bool is_up)
 {
     struct channel *from = is_up ? &session->client : &session->server;
@@ -313,7 +331,9 @@ static int tunnel_move(struct session *session, bool is_up)
     }
     if (n == 0)
         return 0;
-    r = sieve_push(sieve, in->data, in->len, out);
+    sieve->found =
+        frames_look(is_up ? &session->frames_up : &session->frames_down, sieve->needles, in);
+    r = sieve->found >= 0 ? -EACCES : sieve_push(sieve, in->data, in->len, out);
     if (r < 0 && sieve->found >= 0)
         return session_leak(session, (size_t)sieve->found, is_up ? "body" : "reply",
                             "a secret was seen in a WebSocket");

@@ -93,6 +93,9 @@ class Net:
         raise AssertionError(f"no message '{what}': {self.messages}")
 
     def leaks(self):
+        """Those of all that has happened so far: messages come in their order."""
+        self.send({"do": "remove", "machine": 999})
+        self.wait("done", lambda m: m["machine"] == 999)
         with self.arrived:
             found = [m for m in self.messages if m["do"] == "leak"]
             self.messages = [m for m in self.messages if m["do"] != "leak"]
@@ -228,6 +231,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.wfile.write(b"1\r\n" + echo[i:i + 1] + b"\r\n")
                 self.wfile.flush()
             self.wfile.write(b"0\r\n\r\n")
+        elif where == "/echo-hint":
+            self.wfile.write(b"HTTP/1.1 103 Early Hints\r\nLink: <" + self.headers.get("Authorization", "").encode() + b">\r\n\r\n")
+            self.answer(b"no")
+        elif where == "/echo-trailer":
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            self.wfile.write(b"2;" + echo.replace(b"\n", b";") + b"\r\nno\r\n0\r\nX-Echo: " + self.headers.get("Authorization", "").encode() + b"\r\n\r\n")
         elif where == "/redirect":
             self.answer(b"", [("Location", f"https://other.test/?k={self.headers.get('Authorization')}")], 302)
         elif where == "/big":
@@ -272,13 +283,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_response(304)
             self.send_header("ETag", '"1"')
             self.end_headers()
-        elif where == "/websocket":
+        elif where in ("/websocket", "/echo-websocket"):
             key = self.headers["Sec-WebSocket-Key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
             self.send_response(101)
             self.send_header("Upgrade", "websocket")
             self.send_header("Connection", "Upgrade")
             self.send_header("Sec-WebSocket-Accept", base64.b64encode(hashlib.sha1(key.encode()).digest()).decode())
             self.end_headers()
+            if where == "/echo-websocket":
+                self.connection.sendall(b"\x81\x7e" + struct.pack(">H", len(echo)) + echo)
             while data := self.connection.recv(4096):
                 self.connection.sendall(data)
             self.close_connection = True

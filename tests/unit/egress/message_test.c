@@ -3,9 +3,12 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/cleanup.h"
+#include "base/xalloc.h"
 #include "check.h"
 #include "egress/http/message.h"
 #include "egress/http/sieve.h"
+#include "egress/http/websocket.h"
 #include "egress/secret/json_place.h"
 
 static int parse(const char *text, struct http_reply *ret)
@@ -108,6 +111,52 @@ static void json_places_are_found(void)
     CHECK(json_place_find("{\"a\":\"1\"} x", 11, "/a", &at, &len) == -EBADMSG);
 }
 
+/* Masked and not, with lengths of all three widths, however the bytes are cut. */
+static void frames_are_read_without_their_masks(void)
+{
+    static const char text[] = "placeholder";
+    enum { LONG = 70000, SIZE = 2 * LONG };
+    char *bytes = xcalloc(1, SIZE), *got = xcalloc(1, SIZE), *wanted = xcalloc(1, SIZE);
+    static const size_t lens[] = { 0, 11, 300, LONG };
+    size_t size = 0, wanted_len = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(lens); i++) {
+        bool is_masked = i != 2;
+        uint8_t mask[4] = { 1, 0x80, 3, 0xff };
+        size_t len = lens[i], width = len > 65535 ? 8 : len > 125 ? 2 : 0;
+
+        bytes[size++] = (char)0x81;
+        bytes[size++] = (char)((is_masked ? 0x80U : 0) | (width == 8   ? 127
+                                                          : width == 2 ? 126
+                                                                       : len));
+        for (size_t j = width; j > 0; j--)
+            bytes[size++] = (char)(len >> 8 * (j - 1));
+        if (is_masked)
+            for (size_t j = 0; j < 4; j++)
+                bytes[size++] = (char)mask[j];
+        for (size_t j = 0; j < len; j++) {
+            char c = text[j % (sizeof(text) - 1)];
+
+            wanted[wanted_len++] = c;
+            bytes[size++] = is_masked ? (char)((uint8_t)c ^ mask[j % 4]) : c;
+        }
+    }
+    for (size_t step = 1; step <= size; step = step * 3 + 1) {
+        struct websocket_reader reader = { .head_len = 0 };
+        size_t got_len = 0;
+
+        for (size_t at = 0; at < size; at += step) {
+            size_t part = size - at < step ? size - at : step;
+
+            got_len += websocket_read(&reader, bytes + at, part, got + got_len);
+        }
+        CHECK(got_len == wanted_len && memcmp(got, wanted, wanted_len) == 0, "step %zu", step);
+    }
+    free(bytes);
+    free(got);
+    free(wanted);
+}
+
 int main(void)
 {
     RUN(replies_are_framed);
@@ -115,5 +164,6 @@ int main(void)
     RUN(chunks_are_read_byte_by_byte);
     RUN(a_sieve_holds_back_and_finds);
     RUN(json_places_are_found);
+    RUN(frames_are_read_without_their_masks);
     return 0;
 }
