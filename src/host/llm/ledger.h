@@ -48,19 +48,29 @@ struct llm_usage_row {
     struct llm_usage usage;
 };
 
+/* Billionths of a dollar for one token. */
+struct llm_price {
+    uint64_t input, cache_read, cache_write, output;
+    bool is_known;
+};
+
 /* A call that is about to be sent. */
 struct llm_call {
     const char *sandbox, *owner, *model;
     uint64_t input, output; /* tokens at most */
     uint64_t money;         /* for them */
+    struct llm_price price; /* that it is settled with */
 };
 
 struct llm_refusal {
-    char text[160];
+    char text[256];
     uint64_t retry_seconds;
+    bool is_minute; /* of a minute, not of a day */
 };
 
-/* Reads the file below a directory, or makes it. */
+uint64_t llm_price_of(const struct llm_price *price, const struct token_counts *tokens);
+
+/* Reads the file below a directory, which must stay open, or makes it. */
 int llm_ledger_open(int dir_fd, struct llm_ledger **ret, struct err *err);
 void llm_ledger_close(struct llm_ledger *ledger);
 
@@ -69,9 +79,10 @@ int llm_ledger_reserve(struct llm_ledger *ledger, const struct llm_call *call,
                        const struct llm_budgets *budgets, uint64_t now_ms, uint64_t *ret_ticket,
                        struct llm_refusal *ret_refusal);
 
-/* Settles a reservation; one that is not known, or was settled already, changes nothing. */
+/* Settles a reservation, at the price of when it was made; one that is not known, or was settled
+ * already, changes nothing. */
 void llm_ledger_settle(struct llm_ledger *ledger, uint64_t ticket,
-                       const struct token_counts *tokens, uint64_t money);
+                       const struct token_counts *tokens);
 
 /* Ends all reservations: what was under way may have been served, and counts as reserved. */
 void llm_ledger_keep_all(struct llm_ledger *ledger);

@@ -150,12 +150,22 @@ static uint64_t number_of(const json_t *message, const char *name)
     return value < 0 ? 0 : (uint64_t)value;
 }
 
+/* The dearest that the call can become: all of its input may be written to a cache. */
+static void call_price(struct llm_call *call, const struct llm_price *price)
+{
+    bool is_cached = price->cache_write > price->input;
+    const struct token_counts most = { .input = is_cached ? 0 : call->input,
+                                       .cache_write = is_cached ? call->input : 0,
+                                       .output = call->output };
+
+    call->price = *price;
+    call->money = llm_price_of(price, &most);
+}
+
 static json_t *reserve_handle(struct llm *llm, const char *sandbox, const char *owner,
                               const json_t *message)
 {
     const char *name = json_string_value(json_object_get(message, "model"));
-    const struct token_counts most = { .input = number_of(message, "input"),
-                                       .output = number_of(message, "output") };
     struct llm_call call = { .sandbox = sandbox, .owner = owner, .model = name ? name : "" };
     struct llm_refusal refusal = { .text = "" };
     struct llm_budgets budgets;
@@ -170,9 +180,10 @@ static json_t *reserve_handle(struct llm *llm, const char *sandbox, const char *
     model = llm_models_find(&llm->models, owner, call.model);
     budgets.sandbox = llm->models.sandbox_budget;
     llm_models_owner_budget(&llm->models, owner, &budgets.owner);
-    call.input = most.input;
-    call.output = most.output;
-    call.money = model ? llm_price_of(&model->price, &most) : 0;
+    call.input = number_of(message, "input");
+    call.output = number_of(message, "output");
+    if (model)
+        call_price(&call, &model->price);
     lock_release(&llm->lock);
     r = model ? llm_ledger_reserve(llm->ledger, &call, &budgets, clock_wall_ms(), &ticket, &refusal)
               : -ENOENT;
@@ -183,34 +194,28 @@ static json_t *reserve_handle(struct llm *llm, const char *sandbox, const char *
             reply, "refusal",
             json_text(r == -EDQUOT ? refusal.text : "the owner of this sandbox has no such model"));
     (void)json_object_set_new(reply, "retry", json_integer((json_int_t)refusal.retry_seconds));
+    (void)json_object_set_new(reply, "isBrief", json_boolean(refusal.is_minute));
     return reply;
 }
 
-static void settle_handle(struct llm *llm, const char *owner, const json_t *message)
+static void settle_handle(struct llm *llm, const json_t *message)
 {
     const struct token_counts tokens = { .input = number_of(message, "input"),
                                          .cache_read = number_of(message, "cacheRead"),
                                          .cache_write = number_of(message, "cacheWrite"),
                                          .output = number_of(message, "output") };
-    const char *name = json_string_value(json_object_get(message, "model"));
-    const struct llm_model_info *model;
-    uint64_t money;
 
-    lock_take(&llm->lock);
-    model = llm_models_find(&llm->models, owner, name ? name : "");
-    money = model ? llm_price_of(&model->price, &tokens) : 0;
-    lock_release(&llm->lock);
-    llm_ledger_settle(llm->ledger, number_of(message, "reserved"), &tokens, money);
+    llm_ledger_settle(llm->ledger, number_of(message, "reserved"), &tokens);
 }
 
 json_t *llm_handle(struct llm *llm, const char *sandbox, const char *owner, const json_t *message)
 {
     const char *what = json_string_value(json_object_get(message, "do"));
 
-    if (strcmp(what, "llm-reserve") == 0)
+    if (strcmp(what, "llm-reserve") == 0 && sandbox)
         return reserve_handle(llm, sandbox, owner, message);
     if (strcmp(what, "llm-settle") == 0)
-        settle_handle(llm, owner, message);
+        settle_handle(llm, message);
     return NULL;
 }
 

@@ -38,7 +38,7 @@ void llm_token(const struct llm *llm, const char *sandbox, char ret[2 * LLM_TOKE
  * caller frees it at once, with the texts. */
 char **llm_environment(const struct llm *llm, const char *sandbox);
 
-/* Answers a message of holt-net about a sandbox: returns the reply, or NULL. */
+/* Answers a message of holt-net about a sandbox (NULL: it is gone): returns the reply, or NULL. */
 json_t *llm_handle(struct llm *llm, const char *sandbox, const char *owner, const json_t *message);
 
 /* Ends the reservations of a holt-net that has ended: they count as reserved. */

@@ -217,12 +217,6 @@ static int prices_load(const char *path, struct llm_models *models, json_t **ret
     return r;
 }
 
-uint64_t llm_price_of(const struct llm_price *price, const struct token_counts *tokens)
-{
-    return tokens->input * price->input + tokens->cache_read * price->cache_read +
-           tokens->cache_write * price->cache_write + tokens->output * price->output;
-}
-
 /* --- models --- */
 
 static json_int_t provider_index(const struct llm_models *models, const char *name)

@@ -23,12 +23,6 @@ struct err;
 
 enum { LLM_PROVIDER_NAME_MAX = 64, LLM_OUTPUT_DEFAULT = 32768, LLM_DATE_SIZE = 16 };
 
-/* Billionths of a dollar for one token. */
-struct llm_price {
-    uint64_t input, cache_read, cache_write, output;
-    bool is_known;
-};
-
 struct llm_model_info {
     char name[MODEL_NAME_MAX + 1];
     char upstream[MODEL_NAME_MAX + 1];
@@ -58,5 +52,3 @@ const struct llm_model_info *llm_models_find(const struct llm_models *models, co
 
 void llm_models_owner_budget(const struct llm_models *models, const char *owner,
                              struct llm_budget *ret);
-
-uint64_t llm_price_of(const struct llm_price *price, const struct token_counts *tokens);

@@ -108,7 +108,8 @@ static void leak_handle(struct net *net, struct net_guest *guest, const json_t *
 static void llm_message_handle(struct net *net, const struct net_guest *guest,
                                const json_t *message)
 {
-    json_t *reply = llm_handle(net->host->llm, guest->id, guest->owner, message);
+    json_t *reply =
+        llm_handle(net->host->llm, guest ? guest->id : NULL, guest ? guest->owner : NULL, message);
 
     if (reply)
         (void)net_helper_send(net, reply, NULL, 0);
@@ -130,7 +131,7 @@ static void message_handle(struct net *net, const json_t *message)
         grant_handle(net, guest, message, false);
     } else if (strcmp(what, "log") == 0 && guest) {
         line_handle(net, guest, json_object_get(message, "line"));
-    } else if (strncmp(what, "llm-", 4) == 0 && guest) {
+    } else if (strncmp(what, "llm-", 4) == 0) {
         llm_message_handle(net, guest, message);
     } else if (strcmp(what, "active") == 0) {
         active_handle(net, json_object_get(message, "machines"), json_object_get(message, "out"));
