@@ -100,6 +100,7 @@ struct egress_owner {
     unsigned pipes;
     unsigned queries;
     unsigned sessions;
+    size_t llm_held;
     char name[];
 };
 
@@ -186,6 +187,7 @@ struct guest {
     unsigned grant_count;
     char *llm_token; /* of its requests to models */
     struct net_address llm_address;
+    size_t llm_held; /* bytes of its requests to models that are not sent yet */
 };
 
 enum connection_state {
@@ -284,6 +286,7 @@ struct egress {
     struct trust *trust;         /* NULL: not read yet */
     unsigned sessions;           /* connections whose TLS ends here */
     struct llm_table *llm;       /* NULL: none yet */
+    size_t llm_held;             /* bytes of requests to models that are not sent yet */
     struct egress_bounds bounds;
     struct query *queries;
     unsigned query_count;

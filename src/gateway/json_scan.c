@@ -105,6 +105,16 @@ static bool text_end(struct json_scan *scan)
     return is_cut;
 }
 
+/* Names of the root are plain ASCII in every format; parsers disagree about others, and about
+ * control bytes. */
+static bool name_is_plain(const char *name)
+{
+    for (; *name; name++)
+        if (*name < ' ' || *name > '~')
+            return false;
+    return true;
+}
+
 /* Appends a name to the path of its object. A name that does not fit matches nothing. */
 static void name_end(struct json_scan *scan)
 {
@@ -112,7 +122,8 @@ static void name_end(struct json_scan *scan)
     size_t base = scan->depth > 1 ? scan->path_len[scan->depth - 1] : 0, len = strlen(scan->text);
     bool is_odd = is_cut || scan->has_escape || base + len + 2 > sizeof(scan->path);
 
-    scan->has_odd_name |= is_odd && scan->depth == 1;
+    scan->has_odd_name |=
+        scan->depth == 1 && (is_odd || scan->text_len > len || !name_is_plain(scan->text));
     if (is_odd) {
         memcpy(scan->text, "?", 2);
         len = 1;

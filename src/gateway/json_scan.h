@@ -32,7 +32,7 @@ struct json_scan {
     void *data;
     unsigned state;
     bool is_key, has_escape, is_escaped;
-    bool has_odd_name; /* a member of the root is written with an escape, or longer than a path */
+    bool has_odd_name; /* a member of the root is not plain ASCII, or longer than a path */
     uint64_t offset, start;
     unsigned depth;
     unsigned array_depth; /* of the outermost array that it is in; 0: none */

@@ -12,9 +12,11 @@
 
 enum {
     LLM_BODY_MAX = 128 * 1024 * 1024,
-    LLM_BODIES_MAX = 512 * 1024 * 1024, /* of all requests that are not sent yet */
+    LLM_HELD_MAX = 512 * 1024 * 1024,       /* of all requests that are not sent yet */
+    LLM_HELD_GUEST_MAX = 256 * 1024 * 1024, /* of those of one sandbox */
     LLM_HEADERS_MAX = 32 * 1024,
     LLM_TO_CLIENT_MAX = 512 * 1024,
+    LLM_TO_CLIENT_FULL = 32 * 1024, /* from here on the provider is not read */
     LLM_READ_BYTES = 16 * 1024,
 };
 
@@ -42,13 +44,15 @@ struct llm_exchange {
     struct buf fields; /* that go to the provider */
     struct llm_field field;
     char token[TOKEN_SIZE];
-    bool is_anthropic, is_too_long, keeps_client, is_old;
+    bool is_anthropic, is_too_long, is_short, keeps_client, is_old;
+    bool drops_body;    /* it is refused whatever it says */
+    bool expects;       /* it waits for a word before it sends its body */
     struct buf pending; /* bytes of the next request */
     struct buf body;
     struct request_body scan;
     enum request_call call;
     enum provider_kind kind;
-    size_t counted; /* bytes of the body in the sum of all */
+    size_t held; /* bytes of the request in the sums of all */
 
     struct llm_table *table;
     const struct llm_model *model;
@@ -63,6 +67,7 @@ struct llm_exchange {
     SSL *ssl;
     struct buf to_server;
     size_t sent;
+    uint64_t sent_ms; /* when the request was sent */
     http_parser reply;
     struct llm_field reply_field;
     struct buf reply_fields;
@@ -80,17 +85,37 @@ void llm_server_start(struct llm_exchange *exchange);
 void llm_server_pump(struct llm_exchange *exchange);
 void llm_server_close(struct llm_exchange *exchange);
 
+/* --- reserve.c --- */
+
+/* Asks holtd whether the budgets allow the request; llm_reserved goes on. */
+void llm_reserve(struct llm_exchange *exchange);
+
+/* Tells holtd what the request has used. */
+void llm_settle(struct llm_exchange *exchange);
+
+/* --- models.c --- */
+
+/* Finds a model that the sandbox may use in the format of the request; NULL: none. */
+const struct llm_model *llm_model_find(const struct llm_exchange *exchange, const char *name);
+
+/* Answer the calls for the list of models, and for one of them. */
+void llm_answer_list(struct llm_exchange *exchange);
+void llm_answer_entry(struct llm_exchange *exchange);
+
 /* --- client.c --- */
 
 /* Answers the request with an error of Holt in the shape of the provider. */
-void llm_refuse(struct llm_exchange *exchange, int status, const char *message,
+void llm_refuse(struct llm_exchange *exchange, enum request_error error, const char *message,
                 uint64_t retry_seconds);
 
 /* Sends what there is for the client. Returns false if the connection has ended. */
 bool llm_client_flush(struct llm_exchange *exchange);
 
+/* Watches the client for what the state of the exchange waits for. */
+void llm_client_watch(struct llm_exchange *exchange);
+
 /* Ends the exchange after a whole reply; the next request may begin. */
 void llm_exchange_end(struct llm_exchange *exchange);
 
-/* Tells holtd what the request has used. */
-void llm_settle(struct llm_exchange *exchange);
+/* Frees the request, which the provider has. */
+void llm_request_drop(struct llm_exchange *exchange);

@@ -145,11 +145,14 @@ static int reply_head_end(http_parser *parser)
     struct llm_exchange *exchange = exchange_of(parser);
     struct buf *out = &exchange->to_client;
     bool has_length = parser->content_length != UINT64_MAX && !(parser->flags & F_CHUNKED);
+    bool has_body = parser->status_code != 204 && parser->status_code != 304;
     int r = reply_field_end(exchange);
 
-    if (parser->status_code < 200) /* nothing that was asked for */
+    if (parser->status_code < 200) { /* nothing that was asked for */
+        buf_clear(&exchange->reply_fields);
         return 0;
-    exchange->reply_has_length = has_length;
+    }
+    exchange->reply_has_length = has_length || !has_body;
     if (r == 0)
         r = buf_printf(out, "HTTP/1.1 %u %s\r\n", parser->status_code,
                        http_status_str((enum http_status)parser->status_code));
@@ -158,9 +161,9 @@ static int reply_head_end(http_parser *parser)
                     exchange->reply_fields.len);
     if (r == 0 && has_length)
         r = buf_printf(out, "Content-Length: %llu\r\n", (unsigned long long)parser->content_length);
-    else if (r == 0 && !exchange->is_old)
+    else if (r == 0 && has_body && !exchange->is_old)
         r = buf_add_str(out, "Transfer-Encoding: chunked\r\n");
-    if (exchange->is_old && !has_length)
+    if (exchange->is_old && !exchange->reply_has_length)
         exchange->keeps_client = false;
     if (r == 0)
         r = buf_printf(out, "%s\r\n", exchange->keeps_client ? "" : "Connection: close\r\n");
@@ -228,7 +231,7 @@ static void server_fail(struct llm_exchange *exchange, const char *what)
     }
     exchange->reply_bytes = 0;
     llm_settle(exchange);
-    llm_refuse(exchange, 502, what, 0);
+    llm_refuse(exchange, ERROR_PROVIDER, what, 0);
 }
 
 /* --- sending and receiving --- */
@@ -239,7 +242,7 @@ static void server_watch(struct llm_exchange *exchange)
 
     if (exchange->state == LLM_CONNECT)
         events = EPOLLOUT;
-    else if (exchange->to_client.len < LLM_TO_CLIENT_MAX / 4)
+    else if (exchange->to_client.len < LLM_TO_CLIENT_FULL)
         events = EPOLLIN;
     if (exchange->wants_write || (exchange->state == LLM_SEND && !exchange->ssl))
         events |= EPOLLOUT;
@@ -256,12 +259,15 @@ static int request_send(struct llm_exchange *exchange)
         if (n < 0)
             return (int)n;
         exchange->sent += (size_t)n;
+        exchange->connection->active_ms = egress_of(exchange)->now_ms;
         exchange->connection->up.total += (uint64_t)n;
         exchange->connection->guest->egress->counters.bytes_out += (uint64_t)n;
     }
+    if (exchange->state == LLM_SEND)
+        exchange->sent_ms = egress_of(exchange)->now_ms;
     exchange->state = LLM_REPLY;
-    buf_done(&exchange->to_server);
-    exchange->to_server = (struct buf)BUF_INIT(LLM_BODY_MAX + LLM_HEADERS_MAX * 2);
+    if (!exchange->is_reused) /* it may have to be sent again */
+        llm_request_drop(exchange);
     return 0;
 }
 
@@ -270,7 +276,7 @@ static int reply_receive(struct llm_exchange *exchange)
 {
     char data[LLM_READ_BYTES];
 
-    while (exchange->to_client.len < LLM_TO_CLIENT_MAX / 4) {
+    while (exchange->to_client.len < LLM_TO_CLIENT_FULL) {
         ssize_t n = server_read(exchange, data, sizeof(data));
         size_t used;
 
@@ -279,6 +285,9 @@ static int reply_receive(struct llm_exchange *exchange)
         if (n < 0)
             return (int)n;
         exchange->connection->down.total += (uint64_t)n;
+        exchange->connection->active_ms = egress_of(exchange)->now_ms;
+        if (n > 0 && exchange->state == LLM_REPLY)
+            llm_request_drop(exchange);
         egress_of(exchange)->counters.bytes_in += (uint64_t)n;
         used = http_parser_execute(&exchange->reply, &reply_settings, data, (size_t)n);
         if (exchange->reply_is_whole) {
@@ -313,7 +322,8 @@ static void exchange_reply(struct llm_exchange *exchange)
     }
     exchange->connection->guest->is_active = true;
     if (r > 0) {
-        if (!exchange->reply_keeps)
+        /* A provider that answers early waits for the rest of the request. */
+        if (!exchange->reply_keeps || exchange->state == LLM_SEND)
             llm_server_close(exchange);
         llm_exchange_end(exchange);
         return;

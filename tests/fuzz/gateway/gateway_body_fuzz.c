@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
     reply_compare(data, len, part, false);
     reply_compare(data, len, part, true);
-    request_body_init(&body);
+    request_body_init(&body, CALL_MESSAGES);
     for (size_t i = 0; i < len; i += part)
         if (request_body_feed(&body, data + i, part < len - i ? part : len - i) < 0)
             return 0;

@@ -68,6 +68,56 @@ def slow():
     print(data.count(b'"text_delta"'), data.endswith(b"0\r\n\r\n"))
 
 
+def entry(name):
+    """One model of the list, as the clients ask for it."""
+    connection = http.client.HTTPConnection("llm.holt", 80)
+    connection.request("GET", "/v1/models/" + name, headers={"x-api-key": KEY})
+    reply = connection.getresponse()
+    print(reply.status, reply.read().decode())
+
+
+def raw(text, *headers):
+    """A body as it is; prints status and reply."""
+    connection = http.client.HTTPConnection("llm.holt", 80)
+    connection.request("POST", "/v1/messages", text.encode(),
+                       {"x-api-key": KEY, **dict(each.split("=", 1) for each in headers)})
+    reply = connection.getresponse()
+    print(reply.status, reply.read().decode())
+
+
+def pair(first, second):
+    """Two requests on one connection; prints their status."""
+    connection = http.client.HTTPConnection("llm.holt", 80)
+    for prompt in (first, second):
+        body = {"model": "claude", "max_tokens": 50, "messages": [{"role": "user", "content": prompt}]}
+        headers = {"x-api-key": KEY}
+        if prompt == "early":  # the provider does not wait for the body
+            headers["x-test-early"] = "1"
+            body["messages"][0]["content"] = "x" * (30 << 20)
+        connection.request("POST", "/v1/messages", json.dumps(body), headers)
+        reply = connection.getresponse()
+        reply.read()
+        print(reply.status, flush=True)
+
+
+def hoard(count, megabytes):
+    """Sends the first part of that many bodies and no more; prints how many are still taken."""
+    part = b'{"model":"claude","messages":[{"role":"user","content":"' + b"x" * (megabytes << 20)
+    held = []
+    for _ in range(count):
+        each = socket.create_connection(("llm.holt", 80))
+        each.sendall(b"POST /v1/messages HTTP/1.1\r\nHost: llm.holt\r\nx-api-key: " + KEY.encode() +
+                     b"\r\nContent-Length: " + str(len(part) + 3).encode() + b"\r\n\r\n" + part)
+        held.append(each)
+    print("held", flush=True)
+    sys.stdin.read()
+    statuses = []
+    for each in held:
+        each.sendall(b'"}]')
+        statuses.append(each.recv(64).split()[1].decode())
+    print(*statuses)
+
+
 def abort(count):
     """Goes away in the middle of streams."""
     for _ in range(count):
@@ -84,6 +134,8 @@ def main():
     if name == "say":
         options = json.loads(values[1]) if len(values) > 1 else {}
         say(values[0], **options)
+    elif name in ("entry", "raw", "pair"):
+        globals()[name](*values)
     else:
         globals()[name](*map(int, values))
 

@@ -12,6 +12,7 @@
 //   POST /_keys           replaces the keys that are accepted: ["..."]
 //   GET /_open            {"streams": N, "held": N}: streams that are not ended; steps that wait
 //   POST /_release        ends the waiting of all steps with "hold"
+// A request with the header x-test-early is refused before its body is read.
 // Any model is known but those whose names begin with "missing"; /v1/models lists a few.
 // --log appends the same as /_requests to a file, one JSON object a line.
 //
@@ -52,6 +53,7 @@ const requests = [];
 let keys = options.key;
 const waiting = new Set(); // functions that answer a step with hold
 let isReleased = false;
+const doomed = new WeakSet(); // connections that are reset when another request comes
 let streams = 0;
 
 function readBody(request) {
@@ -124,6 +126,7 @@ async function answer(format, path, request, response, raw) {
         const headers = plan.retryAfter === undefined ? {} : { "retry-after": plan.retryAfter };
         return sendJson(response, plan.status, format.error(plan.status, "asked for"), headers);
     }
+    if (plan.isLast) doomed.add(request.socket);
     streams++;
     response.on("close", () => streams--);
     if (plan.isHeld && !isReleased) await new Promise((resolve) => waiting.add(resolve));
@@ -169,6 +172,9 @@ const FORMATS = {
 
 async function handle(request, response) {
     const path = request.url.split("?")[0];
+    if (doomed.has(request.socket)) return request.socket.resetAndDestroy();
+    if (request.headers["x-test-early"])
+        return sendJson(response, 413, anthropic.error(413, "not read to its end"));
     const raw = await readBody(request);
     if (["/_requests", "/_open", "/_keys", "/_release"].includes(path)) return control(path, response, raw);
     if (request.method === "HEAD" && path === "/") {

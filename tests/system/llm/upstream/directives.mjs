@@ -12,6 +12,7 @@
 //   [[stall N]]                    nothing more comes after N deltas
 //   [[malformed N]]                a line that is no event, and JSON that is cut, after N deltas
 //   [[no-usage]]                   the reply says nothing of usage
+//   [[last]]                       the connection is kept, and reset when another request comes
 //   [[crlf]]                       lines of the stream end with \r\n
 const NUMBERS = {
     tokens: "tokenCount",
@@ -29,6 +30,7 @@ function applyDirective(plan, verb, rest) {
     else if (verb === "say") plan.text = rest;
     else if (verb === "once") plan.onceKey = rest;
     else if (verb === "no-usage") plan.hasNoUsage = true;
+    else if (verb === "last") plan.isLast = true;
     else if (verb === "crlf") plan.hasCrlf = true;
     else if (verb === "tool") {
         const [, name, input] = /^(\S+)\s+([^]*)$/.exec(rest);
