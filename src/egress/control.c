@@ -424,7 +424,7 @@ void control_ready(struct watch *watch, uint32_t events)
 {
     struct egress *egress =
         (struct egress *)(void *)((char *)watch - offsetof(struct egress, control));
-    cleanup_free char *text = NULL;
+    char *text = egress->control_text;
     int fds[FDS_MAX];
     size_t count = 0;
     ssize_t n;
@@ -433,7 +433,8 @@ void control_ready(struct watch *watch, uint32_t events)
         control_flush(egress);
     if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
         return;
-    text = xcalloc(1, CONTROL_MESSAGE_MAX);
+    if (!text)
+        text = egress->control_text = xcalloc(1, CONTROL_MESSAGE_MAX);
     n = fds_receive(watch->fd, text, CONTROL_MESSAGE_MAX, MSG_DONTWAIT, fds, &count);
     if (n == -EAGAIN || n == -EINTR)
         return;

@@ -28,10 +28,15 @@ static struct egress *egress_of(const struct llm_exchange *exchange)
 
 /* --- replies --- */
 
+/* What a client sends before its turn stays in the socket. Few do, so the events change only when
+ * one does. */
 void llm_client_watch(struct llm_exchange *exchange)
 {
-    uint32_t events = exchange->state == LLM_IDLE ? EPOLLIN : EPOLLRDHUP;
+    uint32_t events = EPOLLRDHUP;
 
+    exchange->is_early &= exchange->state != LLM_IDLE;
+    if (!exchange->is_early)
+        events |= EPOLLIN;
     if (exchange->to_client.len > 0)
         events |= EPOLLOUT;
     watch_set(egress_of(exchange), &exchange->connection->client.watch, events);
@@ -486,6 +491,21 @@ void llm_accept(struct connection *connection)
     llm_client_watch(exchange);
 }
 
+/* The client is ready while its request is under way. */
+static void busy_ready(struct llm_exchange *exchange, uint32_t events)
+{
+    if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
+        connection_end(exchange->connection, true, "closed by the sandbox");
+        return;
+    }
+    if (events & EPOLLIN) {
+        exchange->is_early = true;
+        llm_client_watch(exchange);
+    }
+    if ((events & EPOLLOUT) && exchange->state == LLM_REPLY) /* there may be room again */
+        llm_server_pump(exchange);
+}
+
 void llm_client_ready(struct connection *connection, uint32_t events)
 {
     struct llm_exchange *exchange = connection->llm;
@@ -495,10 +515,7 @@ void llm_client_ready(struct connection *connection, uint32_t events)
     if ((events & EPOLLOUT) && !llm_client_flush(exchange))
         return;
     if (exchange->state != LLM_IDLE) {
-        if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
-            connection_end(connection, true, "closed by the sandbox");
-        else if (exchange->state == LLM_REPLY) /* there may be room again */
-            llm_server_pump(exchange);
+        busy_ready(exchange, events);
         return;
     }
     if (exchange->pending.len > 0) {

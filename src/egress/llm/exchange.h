@@ -45,6 +45,7 @@ struct llm_exchange {
     struct llm_field field;
     char token[TOKEN_SIZE];
     bool is_anthropic, is_too_long, is_short, keeps_client, is_old;
+    bool is_early;      /* the client has sent more before its turn */
     bool drops_body;    /* it is refused whatever it says */
     bool expects;       /* it waits for a word before it sends its body */
     struct buf pending; /* bytes of the next request */

@@ -243,7 +243,7 @@ static void server_watch(struct llm_exchange *exchange)
     if (exchange->state == LLM_CONNECT)
         events = EPOLLOUT;
     else if (exchange->to_client.len < LLM_TO_CLIENT_FULL)
-        events = EPOLLIN;
+        events = EPOLLIN | EPOLLRDHUP; /* as when it is idle */
     if (exchange->wants_write || (exchange->state == LLM_SEND && !exchange->ssl))
         events |= EPOLLOUT;
     watch_set(egress_of(exchange), &exchange->connection->server.watch, events);
@@ -298,15 +298,18 @@ static int reply_receive(struct llm_exchange *exchange)
             return -ECONNRESET;
         if (used != (size_t)n)
             return -EBADMSG;
+        if (!exchange->ssl && (size_t)n < sizeof(data)) /* there is no more */
+            return 0;
     }
     return 0;
 }
 
 static void exchange_reply(struct llm_exchange *exchange)
 {
-    int r = exchange->state == LLM_SEND ? request_send(exchange) : 0;
+    bool was_sending = exchange->state == LLM_SEND;
+    int r = was_sending ? request_send(exchange) : 0;
 
-    if (r == 0 || r == -EAGAIN)
+    if (r == -EAGAIN || !was_sending) /* a reply takes longer than the end of its request */
         r = reply_receive(exchange);
     if (r == -ECONNRESET && exchange->is_reused && !exchange->reply_is_begun &&
         exchange->connection->down.total == exchange->down_before) {
