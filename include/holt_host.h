@@ -38,6 +38,8 @@ struct holt_runtime {
     const char *name;
     bool works;          /* can be used on this host */
     const char *problem; /* why not */
+    bool is_allowed;     /* the host and the ceilings of the caller's owner let it be used */
+    uint32_t strength;   /* of two runtimes, the one with the higher number withstands more */
 };
 
 /* Features of a host and its sandboxes. Operations that need a missing feature fail. */

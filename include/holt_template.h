@@ -50,6 +50,8 @@ struct holt_template_settings {
     bool allows_setuid;        /* set-user-ID programs work inside the sandbox */
     uint32_t cpus;             /* limits of a sandbox */
     uint64_t memory_bytes;
+    const char *runtime;     /* the default; NULL: that of the host */
+    const char *runtime_min; /* the weakest; NULL: any */
 };
 
 struct holt_import_options {
@@ -139,6 +141,13 @@ struct holt_share_options {
 HOLT_API int holt_template_share(struct holt *holt, const char *name,
                                  const struct holt_share_options *options, int64_t deadline,
                                  struct holt_template **ret, struct holt_error *error);
+
+/* Sets the default runtime of the sandboxes of a template, which counts where it is at least as
+ * strong as that of the host, and the weakest one; NULL or "" unsets one. Applies to later creates,
+ * forks and starts. ret may be NULL. */
+HOLT_API int holt_template_set_runtime(struct holt *holt, const char *name, const char *runtime,
+                                       const char *runtime_min, int64_t deadline,
+                                       struct holt_template **ret, struct holt_error *error);
 HOLT_API int holt_template_remove(struct holt *holt, const char *name, int64_t deadline,
                                   struct holt_error *error);
 

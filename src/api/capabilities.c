@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "host/core/host.h"
+#include "host/machine/runtime_choice.h"
 
 enum { METRICS_MAX = 4 << 20 };
 
@@ -15,10 +16,12 @@ enum { RUNTIMES_MAX = 16 };
 int host_service_capabilities(const struct call *call,
                               const struct msg_capabilities_request *request, struct err *err)
 {
+    const struct runtime_holder holder = { .owner = call->caller->owner };
     struct host_runtime found[RUNTIMES_MAX];
     struct msg_runtime runtimes[RUNTIMES_MAX];
     struct msg_capabilities capabilities;
     struct host_capabilities can;
+    struct err ignored;
     size_t count = 0;
 
     (void)request;
@@ -27,6 +30,8 @@ int host_service_capabilities(const struct call *call,
             .name = found[count].name,
             .works = found[count].result == 0,
             .problem = found[count].result == 0 ? "" : found[count].problem.msg,
+            .allowed = host_check_runtime(call->host, &holder, found[count].name, &ignored) == 0,
+            .strength = found[count].strength,
         };
     host_capabilities(call->host, &can);
     capabilities = capabilities_message(&can);

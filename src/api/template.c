@@ -19,6 +19,7 @@
 #include "host/core/owned_template.h"
 #include "host/core/share.h"
 #include "host/image/pull.h"
+#include "host/machine/runtime_choice.h"
 #include "host/observe/event.h"
 #include "host/sandbox/sandbox.h"
 #include "store/template/settings.h"
@@ -149,6 +150,8 @@ int template_service_import(const struct call *call, const struct msg_import_req
     r = request->settings
             ? template_settings_parse(json_field(call->message, "settings"), &import->settings, err)
             : 0;
+    if (r == 0 && request->settings)
+        r = template_runtime_check(import->settings.runtime, import->settings.runtime_min, err);
     if (r == 0)
         r = owned_template_reserve(call->host, call->caller, request->name, &import->record, err);
     if (r == 0) {
@@ -214,6 +217,28 @@ int template_service_share(const struct call *call,
     if (r < 0)
         return r;
     return call_reply(call, MESSAGE(msg_share_template_response, .template = &template), err);
+}
+
+int template_service_set_runtime(const struct call *call,
+                                 const struct msg_set_template_runtime_request *request,
+                                 struct err *err)
+{
+    struct owned_template owned = { .info = { .files = 0 } };
+    struct msg_template template;
+    int r = owned_template_find_own(call->host, call->caller, request->name, &owned.record, err);
+
+    if (r == 0)
+        r = template_runtime_write(call->host, owned.record.store_name, request->runtime,
+                                   request->runtime_min, err);
+    if (r == 0)
+        r = template_get_info(host_store(call->host), owned.record.store_name, &owned.info, err);
+    if (r < 0)
+        return r;
+    template = owned_template_message(&owned.record, &owned.info);
+    r = shares_fill(call, &owned.record, &template, err);
+    if (r < 0)
+        return r;
+    return call_reply(call, MESSAGE(msg_set_template_runtime_response, .template = &template), err);
 }
 
 int template_service_list(const struct call *call, const struct msg_list_templates_request *request,

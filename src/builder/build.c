@@ -170,6 +170,14 @@ static json_t *settings_make(const struct build *build, const struct template_se
     return object;
 }
 
+/* A build cannot give a template a weaker runtime than the one below it has. */
+static void settings_inherit_runtime(json_t *object, const struct template_settings *old)
+{
+    if (!json_object_get(object, "runtime"))
+        (void)json_object_set_new(object, "runtime", json_string(old->runtime));
+    (void)json_object_set_new(object, "runtimeMin", json_string(old->runtime_min));
+}
+
 static int build_publish(struct build *build, struct err *err)
 {
     cleanup_with(template_settings_done) struct template_settings old = { .object = NULL },
@@ -182,7 +190,8 @@ static int build_publish(struct build *build, struct err *err)
         r = build_commit(build, build->name, &info, err);
     if (r < 0)
         return r;
-    object = build->settings ? json_incref(build->settings) : settings_make(build, &old);
+    object = build->settings ? json_deep_copy(build->settings) : settings_make(build, &old);
+    settings_inherit_runtime(object, &old);
     r = template_settings_parse(object, &new, err);
     if (r == 0)
         r = template_settings_write(host_store(build->host), build->name, &new, err);

@@ -77,6 +77,7 @@ const struct command *const commands[] = {
     &command_template_rm,
     &command_template_net,
     &command_template_share,
+    &command_template_runtime,
 
     &command_secret_set,
     &command_secret_ls,

@@ -17,8 +17,9 @@ struct zygote;
 enum { RUNTIME_ID_MAX = 32, RUNTIME_IDS_PER_SANDBOX = 65536 };
 
 struct runtime_ops {
-    const char *name; /* in the configuration */
-    bool has_cells;   /* processes run in a container that holt-init starts: guest/cell/ */
+    const char *name;  /* in the configuration */
+    unsigned strength; /* what it withstands: higher is stronger; equal ones replace each other */
+    bool has_cells;    /* processes run in a container that holt-init starts: guest/cell/ */
     bool
         is_like_native; /* holt-init starts as in the native runtime, so a warm machine fits both */
     bool builds_root;   /* holt-init mounts /proc, /dev and /sys itself */
@@ -38,6 +39,9 @@ extern const struct runtime_ops runtime_native, runtime_bwrap, runtime_gvisor;
 
 /* Returns the runtime at an index, NULL after the last one. */
 const struct runtime_ops *runtime_at(size_t index);
+
+/* What runtimes withstand: mistakes and ordinary attacks, or also attacks on the host's kernel. */
+enum { RUNTIME_SHARES_KERNEL = 1, RUNTIME_OWN_KERNEL = 2 };
 
 /* A running holt-init. Plain data; the owner calls runtime_guest_done. */
 struct runtime_guest {

@@ -50,6 +50,7 @@ static int probe(struct err *err)
 
 const struct runtime_ops runtime_bwrap = {
     .name = "bwrap",
+    .strength = RUNTIME_SHARES_KERNEL,
     .builds_root = false,
     .namespaces = CLONE_NEWUSER,
     .args = args,

@@ -23,6 +23,7 @@ static int probe(struct err *err)
 
 const struct runtime_ops runtime_gvisor = {
     .name = "gvisor",
+    .strength = RUNTIME_OWN_KERNEL,
     .has_cells = true,
     .is_like_native = true,
     .builds_root = true,

@@ -17,6 +17,7 @@ static int probe(struct err *err)
 
 const struct runtime_ops runtime_native = {
     .name = "native",
+    .strength = RUNTIME_SHARES_KERNEL,
     .is_like_native = true,
     .builds_root = true,
     /* holt-init enters the cgroup namespace later: see guest/boot.c. */

@@ -257,6 +257,7 @@ await claim("templates_come_and_go", async () => {
   const owners = (await holt.template.list({ all: true })).templates.map((each) => each.owner);
   assert.deepEqual([...new Set(owners)], [""]);
   assert.equal((await holt.template.share({ name: "kept", owners: ["ann"] })).template.name, "kept");
+  assert.equal((await holt.template.setRuntime({ name: "kept", runtimeMin: "native" })).template.name, "kept");
   for (const name of ["tree", "kept"]) await holt.template.remove({ name });
 });
 

@@ -14,11 +14,11 @@
 #include "cli/core/result.h"
 #include "holt.h"
 
-enum { CEILINGS_MAX = 8 };
+enum { CEILINGS_MAX = 9 };
 
-static const char *const ceiling_names[CEILINGS_MAX] = { "sandboxes", "memory", "cpus",
-                                                         "disk",      "pids",   "ttl",
-                                                         "runtimes",  "network" };
+static const char *const ceiling_names[CEILINGS_MAX] = { "sandboxes", "memory",  "cpus",
+                                                         "disk",      "pids",    "ttl",
+                                                         "runtimes",  "network", "runtime-min" };
 
 struct set_options {
     struct output_options output;
@@ -38,7 +38,7 @@ static int set_unset(void *into, const char *value, struct err *err)
     }
     return err_set(err, ERR_INVALID,
                    "unknown ceiling '%.40s': use sandboxes, memory, cpus, disk, pids, ttl, "
-                   "runtimes or network",
+                   "runtimes, runtime-min or network",
                    value);
 }
 
@@ -53,6 +53,7 @@ static const struct option_row set_rows[] = {
     { "ttl", 0, "TIME", "longest time to live of a sandbox: 24h", VALUE(5) },
     { "runtimes", 0, "NAMES", "comma-separated runtimes that they may use; all: every one",
       VALUE(6) },
+    { "runtime-min", 0, "NAME", "weakest runtime that they may use; none: any", VALUE(8) },
     { "network", 0, "MODE", "none, allow or open", VALUE(7) },
     { "unset", 0, "CEILING", "use the one of holt.conf again; may be repeated",
       OPTION_CALL(set_unset) },

@@ -134,6 +134,7 @@ extern const struct command command_template_ls;
 extern const struct command command_template_rm;
 extern const struct command command_template_net;
 extern const struct command command_template_share;
+extern const struct command command_template_runtime;
 extern const struct command command_mcp;
 extern const struct command command_secret_ls;
 extern const struct command command_secret_rm;

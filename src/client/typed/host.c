@@ -52,6 +52,8 @@ static void runtime_fill(void *result, struct holt_runtime *runtime,
     runtime->name = message->name;
     runtime->works = message->works;
     runtime->problem = message->problem;
+    runtime->is_allowed = message->allowed;
+    runtime->strength = message->strength;
 }
 
 static int capabilities_fill(void *result, const void *message, struct holt_error *error)

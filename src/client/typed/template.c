@@ -98,6 +98,8 @@ static int settings_set(struct msg_template_settings *ret,
         .allow_setuid = given.allows_setuid,
         .cpus = given.cpus,
         .memory_bytes = given.memory_bytes,
+        .runtime = given.runtime,
+        .runtime_min = given.runtime_min,
     };
     return request_pairs(arena, given.env, &ret->env, &ret->env_count, error);
 }
@@ -348,4 +350,27 @@ int holt_template_remove(struct holt *holt, const char *name, int64_t deadline,
     const struct client_call call = { &method_template_service_remove, &request, false, deadline };
 
     return client_call_void(holt, &call, error);
+}
+
+static int runtime_set_fill(void *result, const void *message, struct holt_error *error)
+{
+    const struct msg_set_template_runtime_response *reply = message;
+
+    if (!reply->template)
+        return reply_lacks("template", error);
+    template_fill(result, result, reply->template);
+    return 0;
+}
+
+int holt_template_set_runtime(struct holt *holt, const char *name, const char *runtime,
+                              const char *runtime_min, int64_t deadline, struct holt_template **ret,
+                              struct holt_error *error)
+{
+    const struct msg_set_template_runtime_request request = { .name = name,
+                                                              .runtime = runtime,
+                                                              .runtime_min = runtime_min };
+    const struct client_call call = { &method_template_service_set_runtime, &request, false,
+                                      deadline };
+
+    return client_call_for(holt, &call, sizeof(**ret), runtime_set_fill, ret, error);
 }

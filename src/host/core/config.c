@@ -43,6 +43,10 @@
     ROW(agents_dir, "agents.dir", "agents-dir", KIND_FILE, "DIR", "/etc/holt/agents",              \
         "files of agent types of this host, beside those of Holt")                                 \
     ROW(runtime, "runtime", "runtime", KIND_NAME, "NAME", "native", "default runtime")             \
+    ROW(runtime_allow, "runtime.allow", "runtime-allow", KIND_WORDS, "NAMES", "all",               \
+        "comma-separated runtimes that sandboxes may use; all: every one")                         \
+    ROW(runtime_min, "runtime.min", "runtime-min", KIND_NAME, "NAME", "native",                    \
+        "weakest runtime that sandboxes may use: native and bwrap are equal, gvisor is stronger")  \
     ROW(template, "template", "template", KIND_NAME, "NAME", "host", "default template")           \
     ROW(storage, "storage", "storage", KIND_STORAGE, "KIND", "auto",                               \
         "storage of volumes: auto, btrfs, zfs:POOL/DATASET or dir")                                \
@@ -154,39 +158,18 @@ static const struct config_row rows[ROW_COUNT] = {
 
 /* The keys that a running daemon applies on reload; all others need a restart. */
 static const bool is_live[ROW_COUNT] = {
-    [ROW_log] = true,
-    [ROW_pool_size] = true,
-    [ROW_sandboxes_max] = true,
-    [ROW_snapshots_max] = true,
-    [ROW_quota] = true,
-    [ROW_storage_warn] = true,
-    [ROW_storage_full] = true,
-    [ROW_health_interval] = true,
-    [ROW_output_memory] = true,
-    [ROW_processes_keep] = true,
-    [ROW_processes_max] = true,
-    [ROW_limit_memory] = true,
-    [ROW_limit_cpus] = true,
-    [ROW_limit_pids] = true,
-    [ROW_limit_files] = true,
-    [ROW_limit_files_soft] = true,
-    [ROW_memory_reserve] = true,
-    [ROW_tool_timeout] = true,
-    [ROW_tool_tokens] = true,
-    [ROW_tool_snapshots] = true,
-    [ROW_tool_memory] = true,
-    [ROW_tool_cpus] = true,
-    [ROW_pause_drain] = true,
-    [ROW_net_mode] = true,
-    [ROW_net_default] = true,
-    [ROW_net_allow] = true,
-    [ROW_net_deny] = true,
-    [ROW_net_proxy] = true,
-    [ROW_net_proxy_file] = true,
-    [ROW_net_no_proxy] = true,
-    [ROW_net_zones] = true,
-    [ROW_models] = true,
-    [ROW_shutdown_timeout] = true,
+    [ROW_runtime_allow] = true,   [ROW_runtime_min] = true,      [ROW_log] = true,
+    [ROW_pool_size] = true,       [ROW_sandboxes_max] = true,    [ROW_snapshots_max] = true,
+    [ROW_quota] = true,           [ROW_storage_warn] = true,     [ROW_storage_full] = true,
+    [ROW_health_interval] = true, [ROW_output_memory] = true,    [ROW_processes_keep] = true,
+    [ROW_processes_max] = true,   [ROW_limit_memory] = true,     [ROW_limit_cpus] = true,
+    [ROW_limit_pids] = true,      [ROW_limit_files] = true,      [ROW_limit_files_soft] = true,
+    [ROW_memory_reserve] = true,  [ROW_tool_timeout] = true,     [ROW_tool_tokens] = true,
+    [ROW_tool_snapshots] = true,  [ROW_tool_memory] = true,      [ROW_tool_cpus] = true,
+    [ROW_pause_drain] = true,     [ROW_net_mode] = true,         [ROW_net_default] = true,
+    [ROW_net_allow] = true,       [ROW_net_deny] = true,         [ROW_net_proxy] = true,
+    [ROW_net_proxy_file] = true,  [ROW_net_no_proxy] = true,     [ROW_net_zones] = true,
+    [ROW_models] = true,          [ROW_shutdown_timeout] = true,
 };
 
 int config_set(struct config *config, const char *key, const char *value, struct err *err)

@@ -28,6 +28,8 @@ struct config {
     char *tls_key;
     char *agents_dir;       /* directory of agent types of this host */
     char *runtime;          /* default runtime */
+    char *runtime_allow;    /* comma-separated runtimes; "all": every one */
+    char *runtime_min;      /* the weakest runtime */
     char *template;         /* default template */
     char *storage;          /* of volumes: auto, btrfs, zfs:POOL/DATASET or dir */
     char *log;              /* error, warn, info, debug */

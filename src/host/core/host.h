@@ -135,6 +135,7 @@ void host_capabilities(struct host *host, struct host_capabilities *ret);
  * why not. Returns false behind the last one. */
 struct host_runtime {
     const char *name;
+    unsigned strength; /* see runtime_ops */
     int result;
     struct err problem;
 };

@@ -9,6 +9,7 @@
 
 #include "base/thread.h"
 #include "host/core/host.h"
+#include "host/owner/ceiling.h"
 #include "host/sandbox/info.h"
 #include "store/template/template.h"
 
@@ -67,6 +68,8 @@ struct host {
     int outputs_fd; /* its directory output: SANDBOX/p1.out for each process */
     int tools_fd;   /* the program holt-tools, in a sealed memfd */
     const struct runtime_ops *default_runtime;
+    char runtime_allow[CEILING_TEXT_SIZE]; /* under the lock; "": all */
+    char runtime_min[CEILING_NAME_SIZE];   /* under the lock */
     char *default_template;
     struct reactor *reactor;
     struct pool *pool;

@@ -12,6 +12,7 @@
 #include "host/core/limits.h"
 #include "host/core/uids.h"
 #include "host/machine/pool.h"
+#include "host/machine/runtime_choice.h"
 #include "host/net/host_layer.h"
 #include "host/observe/storage_monitor.h"
 #include "host/owner/owner_internal.h"
@@ -41,7 +42,7 @@ int settings_check(const struct config *config, struct err *err)
     if (config->tool_tokens == 0 || config->tool_tokens > TOOL_OUTPUT_TOKENS_MAX)
         return err_set(err, ERR_INVALID, "tool.output-tokens must be between 1 and %d",
                        TOOL_OUTPUT_TOKENS_MAX);
-    return network_config_check(config, err);
+    return runtime_rules_check(config, err) < 0 ? -err->errnum : network_config_check(config, err);
 }
 
 /* Half of the machine's memory: one sandbox leaves as much to all others. */
@@ -109,6 +110,7 @@ void settings_apply(struct host *host, const struct config *config)
     lock_take(&host->lock);
     owner_table_configure(host->owners, &config->owners);
     lock_release(&host->lock);
+    runtime_rules_configure(host, config);
     network_configure(host, config);
 }
 

@@ -8,6 +8,7 @@
 #include "host/core/host_internal.h"
 #include "host/machine/machine_internal.h"
 #include "host/machine/pool.h"
+#include "host/machine/runtime_choice.h"
 #include "host/observe/metrics_internal.h"
 #include "host/owner/owner_internal.h"
 #include "host/sandbox/network.h"
@@ -193,21 +194,19 @@ static int machine_create_admitted(struct host *host, const struct throwaway *th
 }
 
 /* Computes the limits within the ceilings of the owner, and what the machine counts for it. */
-static int throwaway_fill(struct host *host, const char *runtime, struct throwaway *throwaway,
-                          struct err *err)
+static int throwaway_fill(struct host *host, struct throwaway *throwaway, struct err *err)
 {
     const struct machine_spec *spec = throwaway->spec;
     const char *owner = spec->caller->owner;
-    char chosen[CEILING_NAME_SIZE];
+    const struct runtime_holder holder = { owner, throwaway->template };
     struct cgroup_limits limits;
     struct ceilings ceilings;
     int r;
 
     host_get_ceilings(host, owner, &ceilings);
-    r = ceilings_choose_runtime(&ceilings, owner, runtime, host->default_runtime->name, chosen,
-                                err);
+    r = host_choose_runtime(host, &holder, spec->runtime, &throwaway->ops, err);
     if (r == 0)
-        r = host_find_runtime(host, chosen, &throwaway->ops, err);
+        r = throwaway->ops->probe(err);
     if (r == 0)
         r = host_choose_quota(host, owner, &ceilings, spec->quota_bytes, &throwaway->quota_bytes,
                               err);
@@ -231,9 +230,9 @@ int machine_create(struct host *host, const struct machine_spec *spec, struct ma
     int r = machine_check_limits(&spec->limits, err);
 
     if (r == 0)
-        r = throwaway_fill(host, spec->runtime, &throwaway, err);
-    if (r == 0)
         r = host_choose_template(host, spec->caller, spec->template, throwaway.template, err);
+    if (r == 0)
+        r = throwaway_fill(host, &throwaway, err);
     if (r == 0)
         r = network_record(host,
                            &(struct network_holder){ spec->caller->owner, throwaway.ops->name,

@@ -398,7 +398,7 @@ bool host_runtime_at(struct host *host, size_t index, struct host_runtime *ret)
     (void)host;
     if (!ops)
         return false;
-    *ret = (struct host_runtime){ .name = ops->name };
+    *ret = (struct host_runtime){ .name = ops->name, .strength = ops->strength };
     ret->result = ops->probe(&ret->problem);
     return true;
 }

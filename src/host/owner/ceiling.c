@@ -10,11 +10,14 @@
 #include "base/err.h"
 #include "base/text/parse.h"
 #include "host/core/limits.h"
+#include "runtime/runtime.h"
 
 static const char *const names[CEILINGS] = {
-    [CEILING_SANDBOXES] = "sandboxes", [CEILING_MEMORY] = "memory",   [CEILING_CPUS] = "cpus",
-    [CEILING_DISK] = "disk",           [CEILING_PIDS] = "pids",       [CEILING_TTL] = "ttl",
-    [CEILING_RUNTIMES] = "runtimes",   [CEILING_NETWORK] = "network",
+    [CEILING_SANDBOXES] = "sandboxes", [CEILING_MEMORY] = "memory",
+    [CEILING_CPUS] = "cpus",           [CEILING_DISK] = "disk",
+    [CEILING_PIDS] = "pids",           [CEILING_TTL] = "ttl",
+    [CEILING_RUNTIMES] = "runtimes",   [CEILING_RUNTIME_MIN] = "runtime-min",
+    [CEILING_NETWORK] = "network",
 };
 
 const char *ceiling_name(enum ceiling which)
@@ -80,22 +83,46 @@ static bool is_network(const char *text)
     return strcmp(text, "none") == 0 || strcmp(text, "allow") == 0 || strcmp(text, "open") == 0;
 }
 
-static int text_parse(struct ceilings *ceilings, enum ceiling which, const char *text)
+static int network_parse(struct ceilings *ceilings, const char *text)
 {
-    bool is_all = which == CEILING_RUNTIMES && strcmp(text, "all") == 0;
+    if (!is_network(text))
+        return -EINVAL;
+    (void)snprintf(ceilings->network, sizeof(ceilings->network), "%s", text);
+    return 0;
+}
 
-    if (which == CEILING_NETWORK) {
-        if (!is_network(text))
-            return -EINVAL;
-        (void)snprintf(ceilings->network, sizeof(ceilings->network), "%s", text);
-        return 0;
-    }
+/* A name that this Holt does not know would let nothing through. */
+static int runtime_min_parse(struct ceilings *ceilings, const char *text)
+{
+    const struct runtime_ops *ops;
+    bool is_none = strcmp(text, "none") == 0;
+    struct err ignored;
+
+    if (!is_none && runtime_find(text, &ops, &ignored) < 0)
+        return -EINVAL;
+    (void)snprintf(ceilings->runtime_min, sizeof(ceilings->runtime_min), "%s", is_none ? "" : text);
+    return 0;
+}
+
+static int runtimes_parse(struct ceilings *ceilings, const char *text)
+{
+    bool is_all = strcmp(text, "all") == 0;
+
     if (strlen(text) >= sizeof(ceilings->runtimes))
         return -ERANGE;
     if (!is_all && !is_runtimes(text))
         return -EINVAL;
     (void)snprintf(ceilings->runtimes, sizeof(ceilings->runtimes), "%s", is_all ? "" : text);
     return 0;
+}
+
+static int text_parse(struct ceilings *ceilings, enum ceiling which, const char *text)
+{
+    if (which == CEILING_NETWORK)
+        return network_parse(ceilings, text);
+    if (which == CEILING_RUNTIME_MIN)
+        return runtime_min_parse(ceilings, text);
+    return runtimes_parse(ceilings, text);
 }
 
 int ceiling_parse(struct ceilings *ceilings, enum ceiling which, const char *text, struct err *err)
@@ -108,6 +135,7 @@ int ceiling_parse(struct ceilings *ceilings, enum ceiling which, const char *tex
         [CEILING_PIDS] = "a number or none",
         [CEILING_TTL] = "a time like 24h, or none",
         [CEILING_RUNTIMES] = "a comma-separated list of runtimes, or all",
+        [CEILING_RUNTIME_MIN] = "native, bwrap or gvisor, or none",
         [CEILING_NETWORK] = "none, allow or open",
     };
     uint64_t number = 0;
@@ -163,6 +191,9 @@ void ceiling_format(const struct ceilings *ceilings, enum ceiling which,
     if (which == CEILING_RUNTIMES)
         (void)snprintf(ret, CEILING_TEXT_SIZE, "%s",
                        is_set && ceilings->runtimes[0] ? ceilings->runtimes : "all");
+    else if (which == CEILING_RUNTIME_MIN)
+        (void)snprintf(ret, CEILING_TEXT_SIZE, "%s",
+                       is_set && ceilings->runtime_min[0] ? ceilings->runtime_min : "none");
     else if (which == CEILING_NETWORK)
         (void)snprintf(ret, CEILING_TEXT_SIZE, "%s", is_set ? ceilings->network : "open");
     else
@@ -181,6 +212,8 @@ void ceiling_copy(struct ceilings *to, const struct ceilings *from, enum ceiling
         to->numbers[which] = from->numbers[which];
     else if (which == CEILING_RUNTIMES)
         memcpy(to->runtimes, from->runtimes, sizeof(to->runtimes));
+    else if (which == CEILING_RUNTIME_MIN)
+        memcpy(to->runtime_min, from->runtime_min, sizeof(to->runtime_min));
     else
         memcpy(to->network, from->network, sizeof(to->network));
 }
@@ -232,41 +265,4 @@ int ceilings_limit_ttl(const struct ceilings *ceilings, const char *owner, uint6
                      owner, most, asked);
     return err_remedy(err, "ask for a shorter time, or let an administrator raise it with "
                            "'holt owner set --ttl'");
-}
-
-static bool runtimes_include(const char *list, const char *name)
-{
-    size_t len = strlen(name);
-
-    for (;;) {
-        size_t word = strcspn(list, ",");
-
-        if (word == len && strncmp(list, name, len) == 0)
-            return true;
-        if (list[word] == '\0')
-            return false;
-        list += word + 1;
-    }
-}
-
-int ceilings_choose_runtime(const struct ceilings *ceilings, const char *owner, const char *asked,
-                            const char *fallback, char ret[CEILING_NAME_SIZE], struct err *err)
-{
-    const char *list = ceilings->is_set[CEILING_RUNTIMES] ? ceilings->runtimes : "";
-    const char *name = asked ? asked : fallback;
-
-    if (*list == '\0' || runtimes_include(list, name)) {
-        (void)snprintf(ret, CEILING_NAME_SIZE, "%s", name);
-        return 0;
-    }
-    if (!asked) {
-        (void)snprintf(ret, CEILING_NAME_SIZE, "%.*s", (int)strcspn(list, ","), list);
-        return 0;
-    }
-    (void)err_refuse(err, CAUSE_CEILING_REACHED,
-                     "owner '%s' cannot use the runtime '%.15s', only %.80s (ceiling "
-                     "owner.runtimes)",
-                     owner, asked, list);
-    return err_remedy(err, "choose one of them, or let an administrator add it with "
-                           "'holt owner set --runtimes'");
 }

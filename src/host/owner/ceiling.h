@@ -22,6 +22,7 @@ enum ceiling {
     CEILING_TTL = CEILING_AMOUNTS, /* milliseconds of one sandbox */
     CEILING_NUMBERS,
     CEILING_RUNTIMES = CEILING_NUMBERS, /* comma-separated */
+    CEILING_RUNTIME_MIN,                /* the weakest runtime */
     CEILING_NETWORK,                    /* none, allow or open */
     CEILINGS
 };
@@ -35,6 +36,7 @@ struct ceilings {
     bool is_set[CEILINGS];
     uint64_t numbers[CEILING_NUMBERS]; /* CEILING_UNLIMITED: explicitly none */
     char runtimes[CEILING_TEXT_SIZE];  /* "": all */
+    char runtime_min[CEILING_NAME_SIZE];
     char network[8];
 };
 
@@ -42,8 +44,8 @@ struct ceilings {
 const char *ceiling_name(enum ceiling which);
 bool ceiling_find(const char *name, enum ceiling *ret);
 
-/* Sets a ceiling from text as in holt.conf; "none" is no ceiling of a number, "all" none of the
- * runtimes. Fails with ERR_INVALID. */
+/* Sets a ceiling from text as in holt.conf; "none" is no ceiling of a number or of the weakest
+ * runtime, "all" none of the runtimes. Fails with ERR_INVALID. */
 int ceiling_parse(struct ceilings *ceilings, enum ceiling which, const char *text, struct err *err);
 
 /* Writes a ceiling so that ceiling_parse reads it back; "none" or "all" if it is not set. */
@@ -68,11 +70,6 @@ void ceilings_fill_limits(const struct ceilings *ceilings, const struct sandbox_
  * ERR_EXHAUSTED above it. */
 int ceilings_limit_ttl(const struct ceilings *ceilings, const char *owner, uint64_t asked_ms,
                        uint64_t *ret_ms, struct err *err);
-
-/* Chooses the runtime: the one asked for (NULL: none), the default, or the first one allowed. Fails
- * with ERR_EXHAUSTED for one that the ceiling leaves out. */
-int ceilings_choose_runtime(const struct ceilings *ceilings, const char *owner, const char *asked,
-                            const char *fallback, char ret[CEILING_NAME_SIZE], struct err *err);
 
 /* The ceilings in holt.conf, one entry for each owner. */
 struct owner_settings {

@@ -8,6 +8,7 @@
 #include "host/core/host_internal.h"
 #include "host/machine/machine_internal.h"
 #include "host/machine/pool.h"
+#include "host/machine/runtime_choice.h"
 #include "host/process/cell.h"
 #include "host/process/service.h"
 #include "host/process/table.h"
@@ -32,9 +33,12 @@ static int machine_obtain(struct sandbox *sandbox, struct machine **ret, struct 
 {
     struct host *host = sandbox->host;
     uid_t shared_uid = store_shared_uid(host->store);
+    const struct runtime_holder holder = { sandbox->info.owner, sandbox->info.template };
     const struct runtime_ops *ops;
     int r = host_find_runtime(host, sandbox->info.runtime, &ops, err);
 
+    if (r == 0) /* the rules may have changed since the sandbox was created */
+        r = host_check_runtime(host, &holder, sandbox->info.runtime, err);
     if (r < 0)
         return r;
     if (shared_uid != 0)

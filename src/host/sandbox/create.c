@@ -13,6 +13,7 @@
 #include "host/codebase/codebase.h"
 #include "host/core/host_internal.h"
 #include "host/machine/machine_internal.h"
+#include "host/machine/runtime_choice.h"
 #include "host/observe/event_internal.h"
 #include "host/observe/metrics_internal.h"
 #include "host/owner/owner_internal.h"
@@ -78,7 +79,7 @@ static int info_fill_times(struct sandbox_info *info, const struct sandbox_spec 
     return r;
 }
 
-/* Fills in the runtime, the limits and the times, within the ceilings of the owner. */
+/* Fills in the limits and the times, within the ceilings of the owner. */
 static int info_fill_limits(struct sandbox *sandbox, const struct sandbox_spec *spec,
                             const struct ceilings *ceilings, struct err *err)
 {
@@ -86,16 +87,14 @@ static int info_fill_limits(struct sandbox *sandbox, const struct sandbox_spec *
     struct sandbox_info *info = &sandbox->info;
     const char *owner = spec->caller->owner;
     struct cgroup_limits limits;
-    int r = ceilings_choose_runtime(ceilings, owner, spec->runtime, host->default_runtime->name,
-                                    info->runtime, err);
+    int r;
 
     host_limits(host, &spec->limits, &limits);
     info->limits =
         (struct sandbox_limits){ limits.memory_bytes, limits.cpu_millis, limits.pids,
                                  spec->limits.files ? spec->limits.files : host->limit_files };
     ceilings_fill_limits(ceilings, &spec->limits, &info->limits);
-    if (r == 0)
-        r = host_choose_quota(host, owner, ceilings, spec->quota_bytes, &info->quota_bytes, err);
+    r = host_choose_quota(host, owner, ceilings, spec->quota_bytes, &info->quota_bytes, err);
     return r == 0 ? info_fill_times(info, spec, ceilings, err) : r;
 }
 
@@ -111,22 +110,36 @@ static int info_fill_labels(struct sandbox_info *info, const struct sandbox_spec
     return r == 0 ? caller_check_labels(caller, info->labels, info->label_count, err) : r;
 }
 
+static int info_fill_runtime(struct sandbox *sandbox, const struct sandbox_spec *spec,
+                             struct err *err)
+{
+    struct sandbox_info *info = &sandbox->info;
+    const struct runtime_holder holder = { spec->caller->owner, info->template };
+    const struct runtime_ops *ops;
+    int r = host_choose_runtime(sandbox->host, &holder, spec->runtime, &ops, err);
+
+    if (r == 0)
+        r = ops->probe(err);
+    if (r == 0)
+        (void)snprintf(info->runtime, sizeof(info->runtime), "%s", ops->name);
+    return r;
+}
+
 static int info_fill(struct sandbox *sandbox, const struct sandbox_spec *spec, struct err *err)
 {
     struct host *host = sandbox->host;
     struct sandbox_info *info = &sandbox->info;
-    const struct runtime_ops *ops = NULL;
     struct ceilings ceilings;
     int r;
 
     host_get_ceilings(host, spec->caller->owner, &ceilings);
     r = info_fill_limits(sandbox, spec, &ceilings, err);
-    if (r == 0)
-        r = host_find_runtime(host, info->runtime, &ops, err);
     if (r == 0 && spec->stored_template)
         (void)snprintf(info->template, sizeof(info->template), "%s", spec->stored_template);
     else if (r == 0)
         r = host_choose_template(host, spec->caller, spec->template, info->template, err);
+    if (r == 0)
+        r = info_fill_runtime(sandbox, spec, err);
     if (r < 0)
         return r;
     (void)snprintf(info->owner, sizeof(info->owner), "%s", spec->caller->owner);

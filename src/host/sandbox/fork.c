@@ -14,6 +14,7 @@
 #include "base/thread.h"
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
+#include "host/machine/runtime_choice.h"
 #include "host/observe/event_internal.h"
 #include "host/observe/metrics_internal.h"
 #include "host/owner/owner_internal.h"
@@ -179,7 +180,7 @@ static int fork_limit(struct sandbox *sandbox, const struct fork_spec *spec,
     const struct sandbox_limits inherited = info->limits;
     uint64_t most_ms = ceiling_number(ceilings, CEILING_TTL);
     uint64_t ttl_ms = info->expires_ms ? info->expires_ms - info->created_ms : 0;
-    char runtime[CEILING_NAME_SIZE];
+    const struct runtime_holder holder = { info->owner, info->template };
     int r;
 
     if (!spec->has_ttl && ttl_ms > most_ms)
@@ -189,7 +190,7 @@ static int fork_limit(struct sandbox *sandbox, const struct fork_spec *spec,
     if (r < 0)
         return r;
     info->expires_ms = ttl_ms ? info->created_ms + ttl_ms : 0;
-    r = ceilings_choose_runtime(ceilings, info->owner, info->runtime, info->runtime, runtime, err);
+    r = host_check_runtime(sandbox->host, &holder, info->runtime, err);
     if (r == 0 && ceiling_number(ceilings, CEILING_DISK) != CEILING_UNLIMITED)
         r = host_choose_quota(sandbox->host, info->owner, ceilings, info->quota_bytes,
                               &info->quota_bytes, err);

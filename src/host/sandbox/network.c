@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "host/core/host_internal.h"
 #include "host/llm/llm.h"
+#include "host/machine/runtime_choice.h"
 #include "host/net/host_layer.h"
 #include "host/owner/owner_internal.h"
 #include "host/sandbox/sandbox_internal.h"
@@ -76,16 +77,14 @@ static int ceilings_check(struct host *host, const char *owner, enum net_mode mo
 
 bool network_may_have(struct host *host, const char *owner, enum net_mode mode)
 {
-    char runtime[CEILING_NAME_SIZE];
-    struct ceilings ceilings;
+    const struct runtime_holder holder = { .owner = owner };
+    const struct runtime_ops *ops;
     struct err ignored;
 
-    host_get_ceilings(host, owner, &ceilings);
     if (ceilings_check(host, owner, mode, &ignored) < 0 ||
-        ceilings_choose_runtime(&ceilings, owner, NULL, host->default_runtime->name, runtime,
-                                &ignored) < 0)
+        host_choose_runtime(host, &holder, NULL, &ops, &ignored) < 0)
         return false;
-    return mode == NET_NONE || path_check(host, runtime, &ignored) == 0;
+    return mode == NET_NONE || path_check(host, ops->name, &ignored) == 0;
 }
 
 /* Writes the layers that are recorded: that of the template and the sandbox's own; each may be

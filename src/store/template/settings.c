@@ -50,12 +50,16 @@ static int command_check(const json_t *command, struct err *err)
 
 int template_settings_parse(const json_t *object, struct template_settings *ret, struct err *err)
 {
-    static const char *const fields[] = { "env",          "workdir",     "user",  "startCommand",
-                                          "readyCommand", "allowSetuid", "cpus",  "memoryBytes",
-                                          "network",      "command",     "image", NULL };
-    struct template_settings settings = {
-        .workdir = "", .user = "", .start_command = "", .ready_command = ""
-    };
+    static const char *const fields[] = { "env",          "workdir",     "user",    "startCommand",
+                                          "readyCommand", "allowSetuid", "cpus",    "memoryBytes",
+                                          "runtime",      "runtimeMin",  "network", "command",
+                                          "image",        NULL };
+    struct template_settings settings = { .workdir = "",
+                                          .user = "",
+                                          .start_command = "",
+                                          .ready_command = "",
+                                          .runtime = "",
+                                          .runtime_min = "" };
 
     if (json_only_fields(object, fields, err) < 0 ||
         json_get_object(object, "env", &settings.env, err) < 0 ||
@@ -66,6 +70,8 @@ int template_settings_parse(const json_t *object, struct template_settings *ret,
         json_get_bool(object, "allowSetuid", &settings.allows_setuid, err) < 0 ||
         json_get_u32(object, "cpus", &settings.cpus, err) < 0 ||
         json_get_u64(object, "memoryBytes", &settings.memory_bytes, err) < 0 ||
+        json_get_text(object, "runtime", &settings.runtime, err) < 0 ||
+        json_get_text(object, "runtimeMin", &settings.runtime_min, err) < 0 ||
         json_get_object(object, "network", &settings.network, err) < 0 ||
         json_get_array(object, "command", &settings.command, err) < 0 ||
         json_get_object(object, "image", &settings.image, err) < 0 ||

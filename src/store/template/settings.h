@@ -23,15 +23,17 @@ struct template_settings {
     bool allows_setuid;        /* no_new_privs is off and the root is not nosuid */
     unsigned cpus;             /* 0: unset, like memory_bytes */
     uint64_t memory_bytes;
-    const json_t *network; /* a layer, see net/policy.h; NULL: unset */
-    const json_t *command; /* array of strings: what runs if a client names no command, or NULL */
-    const json_t *image;   /* facts of the image that the template was pulled from; NULL: none. Env,
-                              workdir and user then apply to the processes of all clients */
+    const char *runtime;     /* default runtime of its sandboxes; "": that of the host */
+    const char *runtime_min; /* the weakest runtime that they may have */
+    const json_t *network;   /* a layer, see net/policy.h; NULL: unset */
+    const json_t *command;   /* array of strings: what runs if a client names no command, or NULL */
+    const json_t *image; /* facts of the image that the template was pulled from; NULL: none. Env,
+                            workdir and user then apply to the processes of all clients */
 };
 
 /* Parses settings: {"env": {}, "workdir", "user", "startCommand",
- * "readyCommand", "allowSetuid", "cpus", "memoryBytes", "network": {}, "command": [],
- * "image": {}}. The caller checks the network. */
+ * "readyCommand", "allowSetuid", "cpus", "memoryBytes", "runtime", "runtimeMin", "network": {},
+ * "command": [], "image": {}}. The caller checks the network and the names of runtimes. */
 int template_settings_parse(const json_t *object, struct template_settings *ret, struct err *err);
 
 /* Reads the settings of a template by name; all are unset if it has none. */

@@ -139,6 +139,7 @@ HOLT = {
     "TemplateService/List": Lists({}, {"all": True}),
     "TemplateService/Remove": [{"name": "{template}"}, {"name": "{built_template}"}],
     "TemplateService/Share": [{"name": "{template}", "public": True}, {"name": "{owner}/{template}", "owners": ["bob"]}],
+    "TemplateService/SetRuntime": [{"name": "{template}", "runtimeMin": "native"}, {"name": "{owner}/{template}"}],
     "TemplateService/Commit": [{**AT, "name": "new"}],
     "TokenService/Create": [{"portsOf": "{sandbox}"}, {"owner": "{owner}"}],
     "TokenService/List": Lists(),

@@ -157,7 +157,7 @@ export default function CreateDialog({ onClose }: { onClose: () => void }) {
   const templateChoices = (templates.value?.templates ?? []).map((each) => ({
     value: each.name, text: plain(each.name),
   }));
-  const runtimes = (host.value?.runtimes ?? []).filter((each) => each.works);
+  const runtimes = (host.value?.runtimes ?? []).filter((each) => each.works && each.allowed);
   return (
     <Dialog title="Create sandbox" wide onClose={onClose} onSubmit={submit}
       actions={

@@ -13,10 +13,10 @@ import { List, type Column } from "../../ui/list";
 import { Field, Foreign, Panel } from "../../ui/parts";
 import { toast, toastError } from "../../ui/toast";
 
-const names = ["sandboxes", "memory", "cpus", "pids", "disk", "ttl", "runtimes", "network"] as const;
+const names = ["sandboxes", "memory", "cpus", "pids", "disk", "ttl", "runtimes", "runtime-min", "network"] as const;
 const hints: Record<string, string> = {
   sandboxes: "their number", memory: "sum of the limits: 8G", cpus: "sum of the limits: 4", pids: "sum of the limits",
-  disk: "sum of the quotas: 20G", ttl: "of each sandbox: 24h", runtimes: "native, bwrap", network: "none, allow, open",
+  disk: "sum of the quotas: 20G", ttl: "of each sandbox: 24h", runtimes: "native, bwrap", "runtime-min": "gvisor", network: "none, allow, open",
 };
 
 function ceiling(owner: Owner, name: string) {
