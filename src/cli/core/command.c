@@ -143,7 +143,7 @@ static void list_group(const char *group)
     (void)printf("\n%s:\n", group);
     for (const struct command *const *next = commands; *next; next++)
         if (strcmp((*next)->group, group) == 0)
-            (void)printf("  %-16s %s\n", (*next)->name, (*next)->summary);
+            (void)printf("  %-17s %s\n", (*next)->name, (*next)->summary);
 }
 
 /* Prints one line per command; every group has one heading. */
@@ -172,7 +172,7 @@ static bool list_below(const char *word)
         if (!is_found)
             (void)printf("Usage: holt %s COMMAND [OPTIONS] [ARGUMENTS]\n\nCommands:\n", word);
         is_found = true;
-        (void)printf("  %-16s %s\n", (*next)->name, (*next)->summary);
+        (void)printf("  %-17s %s\n", (*next)->name, (*next)->summary);
     }
     return is_found;
 }
