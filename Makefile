@@ -83,7 +83,10 @@ TOOLS_CFLAGS := $(COMMON) -O2 -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fno-
 	-ffunction-sections -fdata-sections
 TOOLS_LDFLAGS := -static -no-pie -Wl,--gc-sections -Wl,-z,noexecstack
 
-BINARIES := $(OUT)/holt $(OUT)/holtd $(OUT)/holt-init $(OUT)/holt-tools $(OUT)/holt-net $(OUT)/holt-image $(OUT)/holt-view $(OUT)/holt-git
+# holt-prove runs in sandboxes of any template, too.
+PROVE_OBJECTS := $(patsubst src/%.c,$(OUT)/obj-tools/%.o,$(call sources,prove))
+
+BINARIES := $(OUT)/holt $(OUT)/holtd $(OUT)/holt-init $(OUT)/holt-tools $(OUT)/holt-prove $(OUT)/holt-net $(OUT)/holt-image $(OUT)/holt-view $(OUT)/holt-git
 # Below each kind of test, folders mirror src/.
 tests = $(sort $(shell find tests/$(1) -name '$(2)' $(foreach m,$(LEFT_OUT),-not -path '*/$(m)/*')))
 FUZZ_SOURCES := $(call tests,fuzz,*_fuzz.c)
@@ -102,7 +105,7 @@ CONSOLE_SOURCES := $(shell find console -name node_modules -prune -o -path conso
 	console console-types console-shots
 .DELETE_ON_ERROR:
 
-all: $(BINARIES) $(OUT)/libholt.a $(if $(filter release,$(BUILD)),$(OUT)/libholt.so) ## build holt, holtd, holt-init, holt-tools, holt-net, holt-image, holt-view, holt-git and libholt
+all: $(BINARIES) $(OUT)/libholt.a $(if $(filter release,$(BUILD)),$(OUT)/libholt.so) ## build holt, holtd, holt-init, holt-tools, holt-prove, holt-net, holt-image, holt-view, holt-git and libholt
 
 serve: setup ## install what is missing, build, and start holtd in the foreground
 	@$(MAKE) --no-print-directory all
@@ -178,7 +181,7 @@ install: all console ## install below PREFIX (DESTDIR is honoured)
 		$(addprefix $(DESTDIR)$(PREFIX)/share/man/,man1 man3 man5 man8)
 	install -m 755 $(OUT)/holt $(OUT)/holtd $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(OUT)/holt-init $(OUT)/holt-tools $(OUT)/holt-net $(OUT)/holt-image \
-		$(OUT)/holt-view $(OUT)/holt-git $(DESTDIR)$(PREFIX)/libexec/holt/
+		$(OUT)/holt-view $(OUT)/holt-git $(OUT)/holt-prove $(DESTDIR)$(PREFIX)/libexec/holt/
 	install -m 644 $(OUT)/libholt.a $(DESTDIR)$(PREFIX)/lib/
 	install -m 755 $(OUT)/libholt.so $(DESTDIR)$(PREFIX)/lib/libholt.so.$(VERSION)
 	ln -sf libholt.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
@@ -242,6 +245,9 @@ $(OUT)/obj-guest/%.o: src/%.c Makefile | $(UAPI)
 
 $(OUT)/holt-tools: $(TOOLS_OBJECTS)
 	$(call step,LD,$@)$(TOOLS_CC) $(TOOLS_LDFLAGS) -o $@ $^ -lpcre2-8 -lpthread
+
+$(OUT)/holt-prove: $(PROVE_OBJECTS)
+	$(call step,LD,$@)$(TOOLS_CC) $(TOOLS_LDFLAGS) -o $@ $^
 
 $(OUT)/obj-tools/%.o: src/%.c Makefile
 	@mkdir -p $(@D)

@@ -13,6 +13,7 @@ struct command_line {
     bool is_again; /* read again while the daemon runs: options for its start are ignored */
     bool print_config;
     bool doctor;
+    bool prove;
     bool json;
     bool fix;
     bool version;

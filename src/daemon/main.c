@@ -28,6 +28,7 @@
 #include "host/core/host.h"
 #include "host/core/sysctl.h"
 #include "host/observe/doctor.h"
+#include "host/prove/prove.h"
 #include "http/server.h"
 #include "toolbox/tool.h"
 
@@ -240,6 +241,8 @@ static int daemon_run(int argc, char *const *argv, struct command_line *line)
         config_print(&line->config, stdout);
         return 0;
     }
+    if (line->prove)
+        return prove_run(&line->config, line->json, stdout);
     if (line->doctor)
         return doctor_run(&line->config, line->json, line->fix, stdout);
     reload_log_level(line->config.log);

@@ -165,11 +165,14 @@ const struct command command_info = {
 struct doctor_options {
     struct output_options output;
     bool fixes;
+    bool proves;
 };
 
 static const struct option_row doctor_rows[] = {
     { "fix", 0, NULL, "apply remedies that are safe, and report them",
       OPTION_FLAG(struct doctor_options, fixes) },
+    { "prove", 0, NULL, "try to escape from a sandbox of each runtime, and print what held",
+      OPTION_FLAG(struct doctor_options, proves) },
     OPTION_OUTPUT,
     OPTION_JSON,
     OPTION_HELP,
@@ -202,7 +205,7 @@ static int doctor_run(int argc, char **argv)
 {
     struct doctor_options options = { .fixes = false };
     cleanup_free char *binary = daemon_find(), *state = NULL;
-    const char *words[7] = { "holtd", "--doctor" };
+    const char *words[8] = { "holtd", "--doctor" };
     size_t count = 2;
     int next, status;
 
@@ -210,11 +213,15 @@ static int doctor_run(int argc, char **argv)
         return status;
     if (next != argc)
         return command_misused(&command_doctor, "takes no arguments");
+    if (options.fixes && options.proves)
+        return command_misused(&command_doctor, "takes either --fix or --prove");
     state = daemon_state();
     if (options.output.wants_json)
         words[count++] = "--json";
     if (options.fixes)
         words[count++] = "--fix";
+    if (options.proves)
+        words[1] = "--prove";
     if (state) {
         words[count++] = "--state";
         words[count++] = state;
