@@ -232,6 +232,8 @@ static int store_fill(struct store *store, const struct store_options *options, 
         r = store_sweep(store, err);
     if (r == 0)
         r = disk_open(store->dir_fd, store->image, &store->disk, err);
+    if (r == 0)
+        template_layers_collect(store);
     return r == 0 ? template_host_refresh(store, err) : r;
 }
 

@@ -93,6 +93,10 @@ int store_temp_dir(int dir_fd, const char *prefix, char name[static STORE_TEMP_N
 /* Fails if the name is not a valid template name or already exists. */
 int template_name_check(const struct store *store, const char *name, struct err *err);
 
+/* Keeps a template, or the name of one that is being created, from being removed. */
+void template_hold(struct store *store, const char *name);
+void template_hold_drop(struct store *store, const char *name);
+
 int template_meta_read(int template_fd, struct template_meta *ret, struct err *err);
 int template_meta_write(int template_fd, const struct template_meta *meta, struct err *err);
 

@@ -55,6 +55,8 @@ int host_remove_template(struct host *host, const char *name, struct err *err)
         r = template_remove(host->store, name, err);
     }
     if (r == 0)
+        template_layers_collect(host->store);
+    if (r == 0)
         (void)registry_put_template_owner(host->registry, name, NULL, &ignored);
     fault_point("template.removed");
     if (r == 0)

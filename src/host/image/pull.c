@@ -85,6 +85,7 @@ static int template_make(struct pull *pull, const char *store_name, struct templ
         .name = store_name,
         .digest = pull->digest,
         .image_fd = pull->images_fd,
+        .owner = pull->caller->owner,
         .settings = &settings,
         .progress = pull->asked->progress,
         .context = pull->asked->context,
@@ -143,6 +144,7 @@ static int template_create(struct pull *pull, struct template_record *ret_record
     r = template_make(pull, record.store_name, ret, err);
     if (r < 0) {
         owned_template_release(pull->host, record.store_name);
+        template_layers_collect(pull->host->store);
         return make_explain(pull, err);
     }
     fault_point("pull.unpacked");

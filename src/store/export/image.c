@@ -55,18 +55,30 @@ static int meta_read(struct exporter *exporter, const char *name, struct templat
     return fd < 0 ? err_sys(err, fd, "open template '%s'", name) : template_meta_read(fd, ret, err);
 }
 
-/* Finds the template at the bottom of the layers. */
-static int origin_find(struct exporter *exporter, char ret_name[TEMPLATE_NAME_MAX + 1],
-                       struct template_meta *ret, struct err *err)
+/* The image that a template is, or is based on. */
+struct origin {
+    char name[TEMPLATE_NAME_MAX + 1];
+    char digest[IMAGE_DIGEST_LEN + 1]; /* "": there is none */
+    size_t above;                      /* layers of commits on top of it */
+};
+
+/* Finds the nearest image from the top. Each commit is one layer, and an image has none itself: it
+ * has a root, or a base that is a layer. */
+static int origin_find(struct exporter *exporter, struct origin *ret, struct err *err)
 {
+    struct template_meta meta;
+    size_t max = exporter->template->trees[0].layer_count;
     int r;
 
-    (void)snprintf(ret_name, TEMPLATE_NAME_MAX + 1, "%s", exporter->template->name);
-    r = meta_read(exporter, ret_name, ret, err);
-    for (size_t i = 0; r == 0 && i < exporter->template->trees[0].layer_count; i++) {
-        (void)snprintf(ret_name, TEMPLATE_NAME_MAX + 1, "%s", ret->base);
-        r = meta_read(exporter, ret_name, ret, err);
+    *ret = (struct origin){ .above = 0 };
+    (void)snprintf(ret->name, sizeof(ret->name), "%s", exporter->template->name);
+    r = meta_read(exporter, ret->name, &meta, err);
+    while (r == 0 && !meta.digest[0] && meta.base[0] && ret->above < max) {
+        (void)snprintf(ret->name, sizeof(ret->name), "%s", meta.base);
+        ret->above++;
+        r = meta_read(exporter, ret->name, &meta, err);
     }
+    (void)snprintf(ret->digest, sizeof(ret->digest), "%s", meta.digest);
     return r;
 }
 
@@ -273,25 +285,25 @@ static int manifest_add(struct exporter *exporter, struct err *err)
 static int template_export(struct exporter *exporter, struct err *err)
 {
     size_t layer_count = exporter->template->trees[0].layer_count;
-    char origin[TEMPLATE_NAME_MAX + 1];
     struct template_meta meta = { .size_bytes = 0 };
+    struct origin origin = { .above = 0 };
     struct tm tm;
     time_t created;
-    int r = origin_find(exporter, origin, &meta, err);
-    bool has_image = r == 0 && origin_take(exporter, meta.digest);
+    int r = origin_find(exporter, &origin, err);
+    bool has_image = r == 0 && origin_take(exporter, origin.digest);
 
     if (r == 0)
         r = meta_read(exporter, exporter->template->name, &meta, err);
     if (r < 0)
         return r;
     if (has_image)
-        (void)snprintf(exporter->ret->origin, sizeof(exporter->ret->origin), "%s", origin);
-    if (has_image && layer_count == 0)
+        (void)snprintf(exporter->ret->origin, sizeof(exporter->ret->origin), "%s", origin.name);
+    if (has_image && origin.above == 0)
         return 0;
     created = meta.created_at;
     (void)strftime(exporter->created, sizeof(exporter->created), "%Y-%m-%dT%H:%M:%SZ",
                    gmtime_r(&created, &tm));
-    for (size_t i = has_image ? 1 : 0; r == 0 && i <= layer_count; i++)
+    for (size_t i = has_image ? layer_count - origin.above + 1 : 0; r == 0 && i <= layer_count; i++)
         r = height_add(exporter, i, err);
     return r < 0 ? r : manifest_add(exporter, err);
 }

@@ -60,8 +60,7 @@ static void source_note(struct extract *extract)
 {
     la_int64_t bytes = archive_filter_bytes(extract->archive, -1);
 
-    extract->root->budget->source_bytes =
-        extract->source_before + (uint64_t)(bytes > 0 ? bytes : 0);
+    budget_read(extract->root->budget, extract->source_before + (uint64_t)(bytes > 0 ? bytes : 0));
 }
 
 /* Writes the content of the entry, preserving holes, up to size bytes. */
@@ -276,6 +275,6 @@ int extract_archive(int fd, struct import_root *root, const struct extract_optio
     extract.source_before = root->budget->source_bytes;
     r = entries_extract(&extract, err);
     if (r == 0 && fstat(fd, &st) == 0) /* what follows the last entry was not read */
-        root->budget->source_bytes = extract.source_before + (uint64_t)st.st_size;
+        budget_read(root->budget, extract.source_before + (uint64_t)st.st_size);
     return r;
 }

@@ -35,5 +35,8 @@ void image_names_add(struct buf *names, const char *name);
 int image_manifest_read(int image_fd, const char *digest, json_t **ret,
                         char ret_digest[static IMAGE_DIGEST_LEN + 1], struct err *err);
 
+/* Fails if the configuration that a manifest names is for another platform. */
+int image_manifest_check(int image_fd, const json_t *manifest, struct err *err);
+
 /* Reads the configuration of the image whose manifest or index has this digest. */
 int image_config_read(int image_fd, const char *digest, json_t **ret, struct err *err);

@@ -17,6 +17,7 @@
 #include "store/import/extract.h"
 #include "store/import/image.h"
 #include "store/import/image_internal.h"
+#include "store/import/layers.h"
 #include "store/import/work.h"
 
 static int rootfs_import(struct import *import, int fd, struct err *err)
@@ -100,10 +101,14 @@ static int source_import(struct import *import, const struct template_source *so
     const char *path = source->path;
     cleanup_close int fd = -EBADF;
     struct stat st;
+    int r;
 
     if (source->layer_fd)
         return image_layer_apply(*source->layer_fd, "of the template", &import->root, err);
     if (source->digest) {
+        r = source->owner ? image_layers_import(import, source, err) : 1;
+        if (r <= 0)
+            return r;
         import->root.is_layered = true;
         return image_apply_blobs(source->image_fd, source->digest, &import->root, err);
     }
@@ -137,6 +142,7 @@ static int import_publish(struct import *import, const struct template_source *s
     };
     int r = 0;
 
+    memcpy(meta.base, import->base, sizeof(meta.base));
     if (source->digest)
         (void)snprintf(meta.digest, sizeof(meta.digest), "%s", source->digest);
     if (meta.files == 0)

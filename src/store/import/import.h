@@ -14,6 +14,12 @@ enum {
     IMPORT_OWNER_MAX = 65535 /* a sandbox has this many uids and gids, from 0 */
 };
 
+/* What the threads of an import have unpacked together. */
+struct import_total {
+    _Atomic uint64_t bytes, files, source_bytes;
+    uint64_t source_total;
+};
+
 /* What an import has unpacked so far, and its limits. */
 struct import_budget {
     uint64_t bytes, bytes_max;
@@ -22,7 +28,12 @@ struct import_budget {
     uint64_t reported_bytes, reported_files;
     template_progress_fn progress; /* may be NULL */
     void *context;
+    struct import_total
+        *total; /* the limits are for this, and it is reported; NULL: for the above */
 };
+
+/* Notes how much was read of the source. */
+void budget_read(struct import_budget *budget, uint64_t source_bytes);
 
 /* Tells how far the import is. */
 void budget_report(struct import_budget *budget);

@@ -133,7 +133,7 @@ static int config_read(int image_fd, const json_t *manifest, json_t **ret, struc
     return r < 0 ? r : blob_json(image_fd, digest, ret, err);
 }
 
-static int config_check(int image_fd, const json_t *manifest, struct err *err)
+int image_manifest_check(int image_fd, const json_t *manifest, struct err *err)
 {
     cleanup_json json_t *config = NULL;
     int r = config_read(image_fd, manifest, &config, err);
@@ -241,7 +241,7 @@ static int image_apply(int image_fd, json_t *index, struct import_root *root, st
     int r = manifest_find(image_fd, index, &manifest, unused, err);
 
     if (r == 0)
-        r = config_check(image_fd, manifest, err);
+        r = image_manifest_check(image_fd, manifest, err);
     return r < 0 ? r : layers_apply(image_fd, manifest, root, err);
 }
 

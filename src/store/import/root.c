@@ -15,6 +15,8 @@
 #include "store/import/import.h"
 #include "store/import/root_internal.h"
 
+#define OVERLAY_OPAQUE "trusted.overlay.opaque"
+
 enum { DIR_FLAGS = O_RDONLY | O_DIRECTORY | O_CLOEXEC };
 
 static void set_mtime(int fd, struct timespec mtime)
@@ -42,10 +44,31 @@ void import_root_done(struct import_root *root)
 {
     parent_leave(root);
     inode_set_done(&root->written);
+    buf_done(&root->implied);
 }
 
-static int parent_error(struct err *err, int r, const char *path)
+void import_root_leave(struct import_root *root)
 {
+    parent_leave(root);
+}
+
+bool import_is_whiteout(const struct stat *st)
+{
+    return S_ISCHR(st->st_mode) && st->st_rdev == 0;
+}
+
+int import_root_hide_below(struct import_root *root, int fd, struct err *err)
+{
+    if (fsetxattr(fd, OVERLAY_OPAQUE, "y", 1, 0) == 0)
+        return 0;
+    root->needs_below = errno == EOPNOTSUPP || errno == EPERM;
+    return import_error(err, -errno, "hide what is below", root->parent);
+}
+
+/* What an upper layer has in the way may be a link or a whiteout of what is below. */
+static int parent_error(struct import_root *root, struct err *err, int r, const char *path)
+{
+    root->needs_below = root->is_upper;
     switch (r) {
     case -ENOTDIR:
         return err_set(err, ERR_INVALID, "an entry is below '%s', which is not a directory",
@@ -61,6 +84,18 @@ static int parent_error(struct err *err, int r, const char *path)
     }
 }
 
+/* Remembers a directory whose owner and mode are those of the one below it, if there is one. */
+static int implied_add(struct import_root *root, const char *path)
+{
+    const char kind = root->is_in_whiteout ? IMPLIED_BY_WHITEOUT : IMPLIED_BY_ENTRY;
+    int r = root->is_upper ? buf_add(&root->implied, &kind, 1) : 0;
+
+    if (r == 0 && root->is_upper)
+        r = buf_add(&root->implied, path, strlen(path) + 1);
+    root->needs_below = root->needs_below || r < 0;
+    return r;
+}
+
 /* Creates and opens the missing directory at the end of path. */
 static int missing_dir_make(struct import_root *root, int above_fd, const char *path)
 {
@@ -70,6 +105,9 @@ static int missing_dir_make(struct import_root *root, int above_fd, const char *
     if (fstat(above_fd, &above) < 0 || mkdirat(above_fd, import_root_base(path), 0755) < 0)
         return -errno;
     set_mtime(above_fd, above.st_mtim);
+    fd = implied_add(root, path);
+    if (fd < 0)
+        return fd;
     fd = open_in_root(root->fd, path, DIR_FLAGS, 0);
     if (fd >= 0)
         (void)fchmod(fd, 0755); /* whatever the umask */
@@ -99,7 +137,7 @@ static int dirs_make(struct import_root *root, const char *path, int *ret_fd, st
         fd = next_fd;
     }
     if (fd < 0)
-        return parent_error(err, fd, path);
+        return parent_error(root, err, fd, path);
     *ret_fd = TAKE_FD(fd);
     return 0;
 }
@@ -120,7 +158,7 @@ static int parent_enter_dir(struct import_root *root, const char *path, bool mak
     if (fd == -ENOENT)
         r = dirs_make(root, path, &fd, err);
     else if (fd < 0)
-        r = parent_error(err, fd, path);
+        r = parent_error(root, err, fd, path);
     if (r < 0)
         return r;
     if (fstat(fd, &st) < 0)
@@ -144,6 +182,16 @@ int import_root_enter(struct import_root *root, const char *path, bool make, str
 int import_root_enter_dir(struct import_root *root, const char *path, struct err *err)
 {
     return parent_enter_dir(root, path, false, err);
+}
+
+int import_root_enter_whiteout(struct import_root *root, const char *path, struct err *err)
+{
+    int r;
+
+    root->is_in_whiteout = true;
+    r = parent_enter_dir(root, path, true, err);
+    root->is_in_whiteout = false;
+    return r;
 }
 
 /* Prepares a path for a new entry: creates its directory and removes an existing file. */
@@ -178,6 +226,7 @@ static int written_add(struct import_root *root, int fd, const char *base, struc
 static int dir_make(struct import_root *root, const char *path, struct err *err)
 {
     const char *base = import_root_base(path);
+    bool hides_below = false;
     struct stat st;
     int r, fd;
 
@@ -189,7 +238,10 @@ static int dir_make(struct import_root *root, const char *path, struct err *err)
     r = import_root_enter(root, path, true, err);
     if (r < 0)
         return r;
-    if (fstatat(root->parent_fd, base, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode)) {
+    if (fstatat(root->parent_fd, base, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        st.st_mode = 0;
+    if (!S_ISDIR(st.st_mode)) {
+        hides_below = root->is_upper && st.st_mode != 0;
         r = path_clear(root, path, err);
         if (r < 0)
             return r;
@@ -197,7 +249,12 @@ static int dir_make(struct import_root *root, const char *path, struct err *err)
             return import_error(err, -errno, "make", path);
     }
     fd = openat(root->parent_fd, base, DIR_FLAGS | O_NOFOLLOW);
-    return fd < 0 ? import_error(err, -errno, "open", path) : fd;
+    if (fd < 0)
+        return import_error(err, -errno, "open", path);
+    r = hides_below ? import_root_hide_below(root, fd, err) : 0;
+    if (r < 0)
+        (void)close(fd);
+    return r < 0 ? r : fd;
 }
 
 static int file_make(struct import_root *root, const char *path, struct err *err)
@@ -341,10 +398,12 @@ int import_root_hardlink(struct import_root *root, const char *path, const char 
     int r;
 
     if (target_fd < 0 || fstatat(target_fd, target_base, &wanted, AT_SYMLINK_NOFOLLOW) < 0 ||
-        S_ISDIR(wanted.st_mode))
+        S_ISDIR(wanted.st_mode) || import_is_whiteout(&wanted)) {
+        root->needs_below = root->is_upper;
         return err_set(err, ERR_INVALID,
                        "entry '%s' is a hard link to '%.60s', which is not a file",
                        import_label(path).text, import_label(target).text);
+    }
     r = import_root_enter(root, path, true, err);
     if (r < 0)
         return r;

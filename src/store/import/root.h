@@ -10,10 +10,16 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "base/buf.h"
 #include "store/import/inodes.h"
 
 struct err;
 struct import_budget;
+
+enum { IMPLIED_BYTES_MAX = 16 << 20 };
+
+#define IMPLIED_BY_ENTRY 'e'
+#define IMPLIED_BY_WHITEOUT 'w'
 
 struct import_root {
     int fd;                       /* borrowed */
@@ -22,6 +28,13 @@ struct import_root {
     bool is_plain;   /* contents only: owners, modes and attributes of entries are ignored */
     bool is_layered; /* records what is written, so that whiteouts spare it */
     struct inode_set written; /* by the current layer */
+
+    /* A layer of its own: whiteouts become those of overlayfs, and nothing is removed. Where the
+     * result would need to know the layers below, needs_below is set and the entry fails. */
+    bool is_upper;
+    bool needs_below;
+    bool is_in_whiteout; /* directories are made for a whiteout */
+    struct buf implied;  /* paths of directories that have no entry, each after one of IMPLIED_* */
 
     /* The directory of the last entry. Its time is restored when an entry goes elsewhere, so
      * directories keep the times that the archive gave them without a list of all directories. */
@@ -40,12 +53,16 @@ struct import_node {
 
 #define IMPORT_ROOT_INIT(fd_, budget_)                                                             \
     {                                                                                              \
-        .fd = (fd_), .budget = (budget_), .parent_fd = -EBADF                                      \
+        .fd = (fd_), .budget = (budget_), .implied = BUF_INIT(IMPLIED_BYTES_MAX),                  \
+        .parent_fd = -EBADF                                                                        \
     }
 
 /* Starts the next layer: everything written so far belongs to lower layers. */
 void import_root_next_layer(struct import_root *root);
 void import_root_done(struct import_root *root);
+
+/* Restores the time of the directory of the last entry. */
+void import_root_leave(struct import_root *root);
 
 /* Creates and opens a regular file or a directory, replacing what was there except a directory by
  * a directory. The caller writes the content, then calls import_root_finish. */

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -88,10 +89,52 @@ static int lower_clear(const struct import_root *root, int fd, int depth)
     return r;
 }
 
+/* Leaves a whiteout of overlayfs, or makes the directory opaque that this layer has there; a file
+ * that it has there hides what is below anyway. */
+static int upper_whiteout(struct import_root *root, const char *path, struct err *err)
+{
+    const char *slash = strrchr(path, '/'), *base = import_root_base(path);
+    char parent[PATH_MAX] = "";
+    cleanup_close int fd = -EBADF;
+    struct stat st;
+    int r;
+
+    if (slash)
+        memcpy(parent, path, (size_t)(slash - path));
+    r = import_root_enter_whiteout(root, parent, err);
+    if (r < 0)
+        return r;
+    if (fstatat(root->parent_fd, base, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+        r = mknodat(root->parent_fd, base, S_IFCHR, 0) < 0 ? -errno : 0;
+        root->needs_below = r == -EPERM;
+        return r < 0 ? import_error(err, r, "remove", path) : 0;
+    }
+    if (!S_ISDIR(st.st_mode))
+        return 0;
+    fd = openat(root->parent_fd, base, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? import_error(err, -errno, "open", path) : import_root_hide_below(root, fd, err);
+}
+
+static int upper_opaque(struct import_root *root, const char *path, struct err *err)
+{
+    int r = import_root_enter_whiteout(root, path, err);
+
+    if (r < 0)
+        return r;
+    if (*path == '\0') { /* overlayfs merges the roots in any case */
+        root->needs_below = true;
+        return err_set(err, ERR_UNSUPPORTED, "the layer replaces the root directory");
+    }
+    return import_root_hide_below(root, root->parent_fd, err);
+}
+
 int import_root_whiteout(struct import_root *root, const char *path, struct err *err)
 {
-    int r = import_root_enter(root, path, false, err);
+    int r;
 
+    if (root->is_upper)
+        return upper_whiteout(root, path, err);
+    r = import_root_enter(root, path, false, err);
     if (r == -ENOENT)
         return 0;
     if (r < 0)
@@ -102,8 +145,11 @@ int import_root_whiteout(struct import_root *root, const char *path, struct err 
 
 int import_root_opaque(struct import_root *root, const char *path, struct err *err)
 {
-    int r = import_root_enter_dir(root, path, err);
+    int r;
 
+    if (root->is_upper)
+        return upper_opaque(root, path, err);
+    r = import_root_enter_dir(root, path, err);
     if (r == -ENOENT)
         return 0;
     if (r < 0)

@@ -12,6 +12,8 @@ struct import {
     int root_fd;                    /* of its rootfs */
     struct import_budget budget;
     struct import_root root;
+    char base[TEMPLATE_NAME_MAX + 1]; /* template below; "": none */
+    struct image_layers *layers;      /* that are held; NULL: none */
 };
 
 #define IMPORT_INIT(store_, bytes_max_, files_max_)                                                \
@@ -25,6 +27,9 @@ struct import {
 
 /* Creates the directory with an empty rootfs. */
 int import_start(struct import *import, struct err *err);
+
+/* Creates the directory with an empty layer for the root instead. */
+int import_start_upper(struct import *import, struct err *err);
 
 /* Creates a directory beside rootfs. */
 int import_subdir(struct import *import, const char *name, mode_t mode, int *ret_fd,

@@ -32,7 +32,8 @@
 #include "store/template/mount_points.h"
 #include "store/template/settings.h"
 
-enum { META_BYTES_MAX = 4096 };
+/* An image is one more base than it has layers. */
+enum { META_BYTES_MAX = 4096, BASES_MAX = 2 * TEMPLATE_LAYERS_MAX };
 
 struct template_use {
     struct template_use *next;
@@ -102,7 +103,7 @@ static struct template_use **use_find(struct store *store, const char *name)
     return slot;
 }
 
-static void use_add(struct store *store, const char *name)
+void template_hold(struct store *store, const char *name)
 {
     struct template_use **slot;
 
@@ -116,7 +117,7 @@ static void use_add(struct store *store, const char *name)
     lock_release(&store->lock);
 }
 
-static void use_drop(struct store *store, const char *name)
+void template_hold_drop(struct store *store, const char *name)
 {
     struct template_use **slot, *use;
 
@@ -227,7 +228,7 @@ static int base_fill(struct template *template, int dir_fd, const char *name, si
 
     if (r < 0)
         return err_wrap(err, "template '%s'", name);
-    if (depth > TEMPLATE_LAYERS_MAX)
+    if (depth > BASES_MAX)
         return err_set(err, ERR_INTERNAL, "template '%s' has too many bases", name);
     return meta.base[0] ? template_fill(template, meta.base, depth + 1, err) : 0;
 }
@@ -318,7 +319,7 @@ int template_open(struct store *store, const char *name, struct template **ret, 
     if (r < 0)
         return r;
     /* Counted before the lookup, so that a concurrent removal sees it in use. */
-    use_add(store, name);
+    template_hold(store, name);
     *ret = template_share(store, name);
     if (*ret)
         return 0;
@@ -350,7 +351,7 @@ void template_close(struct template *template)
             tree_close(&template->trees[i]);
         free(template);
     }
-    use_drop(store, name);
+    template_hold_drop(store, name);
 }
 
 static int info_read(struct store *store, const char *name, struct template_info *ret,
@@ -373,6 +374,7 @@ static int info_read(struct store *store, const char *name, struct template_info
     };
     (void)snprintf(ret->name, sizeof(ret->name), "%.*s", TEMPLATE_NAME_MAX, name);
     memcpy(ret->digest, meta.digest, sizeof(ret->digest));
+    memcpy(ret->base, meta.base, sizeof(ret->base));
     return 0;
 }
 
@@ -477,9 +479,12 @@ static int template_hide(struct store *store, const char *name, const char *temp
     int r = 0;
 
     lock_take(&store->lock);
+    /* What is held now may become a base; what was held is a base that base_check sees. */
     if (*use_find(store, name))
         r = err_refuse(err, CAUSE_TEMPLATE_IN_USE, "template '%s' is in use", name);
-    else if (renameat(store->templates_fd, name, store->templates_fd, temp) < 0)
+    else
+        r = base_check(store, name, err);
+    if (r == 0 && renameat(store->templates_fd, name, store->templates_fd, temp) < 0)
         r = errno == ENOENT ? template_not_found(name, err)
                             : err_sys(err, -errno, "remove template '%s'", name);
     lock_release(&store->lock);
@@ -505,4 +510,40 @@ int template_remove(struct store *store, const char *name, struct err *err)
     if (r >= 0 && removed < 0)
         r = err_sys(err, removed, "remove the files of template '%s'", name);
     return r;
+}
+
+/* --- layers of images ------------------------------------------------------------------------- */
+
+static bool is_layer(const struct template_info *info)
+{
+    return strncmp(info->name, TEMPLATE_LAYER_PREFIX, strlen(TEMPLATE_LAYER_PREFIX)) == 0;
+}
+
+static bool is_base(const struct template_info *list, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(list[i].base, name) == 0)
+            return true;
+    return false;
+}
+
+/* Returns how many layers were removed: those below them may be next. */
+static size_t layers_collect_once(struct store *store)
+{
+    cleanup_free struct template_info *list = NULL;
+    size_t count = 0, removed = 0;
+    struct err ignored;
+
+    if (template_list(store, &list, &count, &ignored) < 0)
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        if (is_layer(&list[i]) && !is_base(list, count, list[i].name))
+            removed += template_remove(store, list[i].name, &ignored) == 0;
+    return removed;
+}
+
+void template_layers_collect(struct store *store)
+{
+    while (layers_collect_once(store) > 0)
+        ;
 }

@@ -11,7 +11,7 @@
 struct err;
 struct store;
 
-enum { TEMPLATE_NAME_MAX = 64, TEMPLATE_TREES_MAX = 11, TEMPLATE_LAYERS_MAX = 16 };
+enum { TEMPLATE_NAME_MAX = 64, TEMPLATE_TREES_MAX = 11, TEMPLATE_LAYERS_MAX = 30 };
 
 struct template_info {
     char name[TEMPLATE_NAME_MAX + 1];
@@ -20,6 +20,7 @@ struct template_info {
     uint64_t files;
     int64_t created_at;                /* seconds since 1970 */
     char digest[IMAGE_DIGEST_LEN + 1]; /* of the image that it was pulled from; "": none */
+    char base[TEMPLATE_NAME_MAX + 1];  /* template below its layers; "": none */
 };
 
 /* One read-only tree and its mount point in the sandbox. "/" comes first. */
@@ -59,7 +60,8 @@ struct template_source {
     const char *name;                         /* name of the new template */
     const char *path;                         /* absolute path on this machine */
     const char *digest;                       /* instead of a path: the image with this digest... */
-    int image_fd;                             /* ...in a directory of blobs_open */
+    int image_fd;                             /* ...in a directory of blobs_open... */
+    const char *owner;                        /* ...of this owner, whose images share layers */
     const int *layer_fd;                      /* instead of both: one layer, to be read */
     const struct template_settings *settings; /* NULL: defaults */
     template_progress_fn progress;            /* may be NULL; called in the importing thread */
@@ -70,6 +72,10 @@ struct template_source {
  * names that the host makes for templates of other owners: no user can give one, because of its
  * capital letter. */
 #define TEMPLATE_MADE_PREFIX "T-"
+
+/* Names of layers of images, which only templates are based on: the digest of all that is in them
+ * follows. */
+#define TEMPLATE_LAYER_PREFIX TEMPLATE_MADE_PREFIX "layer-"
 bool template_is_store_name(const char *name);
 
 /* Returns whether the store has a template of this name. */
@@ -93,6 +99,9 @@ int template_get_info(struct store *store, const char *name, struct template_inf
 /* Removes a template. Fails for the host template (ERR_DENIED) and for one that is in use or the
  * base of another (ERR_BUSY). */
 int template_remove(struct store *store, const char *name, struct err *err);
+
+/* Removes the layers of images that no template is based on any more. */
+void template_layers_collect(struct store *store);
 
 /* Imports a directory, archive, OCI image layout or `docker save` archive under a new name. Leaves
  * nothing behind on failure. */
