@@ -261,7 +261,7 @@ struct egress {
     int route_fd; /* asks the kernel for routes */
     struct watch control;
     char *control_text; /* what was received last; wiped. NULL: nothing yet */
-    struct buf unsent; /* u32 length and text of messages that did not fit */
+    struct buf unsent;  /* u32 length and text of messages that did not fit */
     struct guest *guests;
     struct egress_owner *owners;
     struct connection *dead;

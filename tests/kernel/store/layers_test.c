@@ -362,9 +362,9 @@ static const struct claim claims[] = {
 int main(int argc, char **argv)
 {
     if (argc > 1)
-        first_seed = (unsigned)atoi(argv[1]);
+        first_seed = (unsigned)strtoul(argv[1], NULL, 10);
     if (argc > 2)
-        images = (unsigned)atoi(argv[2]);
+        images = (unsigned)strtoul(argv[2], NULL, 10);
     world_begin();
     run_claims(claims, ARRAY_SIZE(claims));
     return 0;

@@ -402,7 +402,7 @@ static int real_open(const struct step *step, int number)
         (void)snprintf(text, sizeof(text), "%d", number);
         CHECK(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
     } else if (step->op == READ && read(fd, text, sizeof(text) - 1) >= 0 && entry &&
-               !entry->inode->is_directory && atoi(text) != entry->inode->content) {
+               !entry->inode->is_directory && strtol(text, NULL, 10) != entry->inode->content) {
         fail("%s has '%s' instead of %d", step->a, text, entry->inode->content);
     }
     (void)close(fd);
