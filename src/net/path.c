@@ -74,7 +74,9 @@ static bool path_is_plain(const char *path)
 
 static char lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+    if (c >= 'A' && c <= 'Z')
+        return (char)(c | 0x20);
+    return c;
 }
 
 /* Matches with one place to return to for each kind of star, so the time is bounded by the product

@@ -81,7 +81,7 @@ static int failure_read(const struct work *work, const char *const texts[], stru
 /* Receives an answer of this kind; its first text stays valid until the next message. */
 static int answer_receive(struct work *work, enum git_kind kind, const char **ret, struct err *err)
 {
-    const char *texts[2];
+    const char *texts[2] = { "", "" };
     int fds[FDS_MAX];
     size_t count = 0;
     ssize_t len = fds_receive(work->fd, &work->message, sizeof(work->message), 0, fds, &count);
@@ -245,7 +245,7 @@ static int base_read(struct work *work, char ret[GIT_HEAD_SIZE], struct err *err
 static int branch_begin(struct work *work, const char *branch, uint32_t *ret_from, struct err *err)
 {
     const char *ignored;
-    char base[GIT_HEAD_SIZE];
+    char base[GIT_HEAD_SIZE] = "";
     int r = base_read(work, base, err);
 
     work->message = (struct git_message){ .kind = GIT_BEGIN };

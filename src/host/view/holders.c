@@ -155,6 +155,7 @@ static void mapping_add(struct search *search, pid_t pid, const char *line)
     char permissions[8], path[PATH_BYTES];
     int fd;
 
+    /* NOLINTNEXTLINE(cert-err34-c): the numbers are the kernel's */
     if (sscanf(line, "%llx-%llx %7s %*s %*s %llu", &start, &end, permissions, &inode) != 4 ||
         inode == 0)
         return;

@@ -320,18 +320,18 @@ static bool holder_is_known(const struct view_holder *holders, size_t index)
 
 /* Kills the processes that opened files which the rules would refuse them now: what is left after
  * machine_find_holders, such as the sentry of a cell. */
-static int permissions_revoke(struct sandbox *sandbox, struct permission_outcome *ret,
+static int permissions_revoke(struct machine *machine, struct permission_outcome *ret,
                               struct err *err)
 {
     cleanup_free struct view_holder *holders = NULL;
     size_t count = 0;
-    int r = view_list_holders(sandbox->machine->view, &holders, &count, err);
+    int r = view_list_holders(machine->view, &holders, &count, err);
 
     for (size_t i = 0; r == 0 && i < count; i++) {
         cleanup_close int pidfd = holders[i].pid > 0 ? pidfd_open(holders[i].pid, 0) : -EBADF;
 
         if (pidfd >= 0 && !holder_is_known(holders, i) &&
-            machine_has_process(sandbox->machine, holders[i].pid) &&
+            machine_has_process(machine, holders[i].pid) &&
             pidfd_send_signal(pidfd, SIGKILL, NULL, 0) == 0)
             ret->ended_processes++;
     }
@@ -344,13 +344,15 @@ static int permissions_enforce(struct sandbox *sandbox, const struct permissions
 {
     size_t open_files = 0;
     struct holders holders = { 0 };
+    struct machine *machine = sandbox->machine;
     int r = sandbox_view_set_rules(sandbox, permissions, &open_files, err);
 
-    if (r == 0 && sandbox->machine && sandbox->machine->view)
-        r = machine_find_holders(sandbox->machine, revokes, &holders, err);
+    if (r < 0 || !machine || !machine->view)
+        return r;
+    r = machine_find_holders(machine, revokes, &holders, err);
     ret->open_files = (uint32_t)open_files + holders.mapped;
     ret->ended_processes = holders.ended;
-    return r == 0 && revokes && open_files > 0 ? permissions_revoke(sandbox, ret, err) : r;
+    return r == 0 && revokes && open_files > 0 ? permissions_revoke(machine, ret, err) : r;
 }
 
 int sandbox_permissions_change(struct sandbox *sandbox, enum permission_change change,

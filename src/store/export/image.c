@@ -66,7 +66,7 @@ struct origin {
  * has a root, or a base that is a layer. */
 static int origin_find(struct exporter *exporter, struct origin *ret, struct err *err)
 {
-    struct template_meta meta;
+    struct template_meta meta = { .digest = "" };
     size_t max = exporter->template->trees[0].layer_count;
     int r;
 

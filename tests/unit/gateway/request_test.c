@@ -122,8 +122,7 @@ static void ambiguous_bodies_are_refused(void)
         "{\"model\":\"a\",\"Model\":\"b\"}",
         "{\"MODEL\":\"b\",\"model\":\"a\"}",
         "{\"model\":\"a\",\"Max_Tokens\":5}",
-        "{\"model\":\"a\",\"max_to\xe2\x84\xaa"
-        "ens\":5}",
+        "{\"model\":\"a\",\"max_to\342\204\252ens\":5}",
         "{\"model\":\"a\",\"model\x01\":5}",
         "{\"model\":\"a\"",
         "{\"model\":\"a\"}{",
