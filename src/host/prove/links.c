@@ -52,20 +52,20 @@ int prove_links(struct proofs *proofs, int runtime, struct sandbox *sandbox,
                 const struct prove_program *program, const char *facts, struct err *err)
 {
     struct proof_result result = { .verdict = PROOF_HELD };
-    char token[64], dir[256], argument[512], line[PROOF_FACTS_MAX];
-    struct process *process = NULL;
+    char token[64], dir[256], argument[512];
+    struct prove_guest swapper;
     int r;
 
     fact_get(facts, "token=", token, sizeof(token));
     fact_get(facts, "dir=", dir, sizeof(dir));
     (void)snprintf(argument, sizeof(argument), "/workspace:%s", dir);
-    r = prove_inside_start(sandbox, program, "swap", argument, line, &process, err);
+    r = prove_inside_start(sandbox, program, "swap", argument, &swapper, err);
     if (r < 0)
         return r;
     for (int i = 0; i < RACE_ROUNDS && result.verdict == PROOF_HELD; i++)
         if (read_has_token(sandbox, "/workspace/" RACE_FILE, token))
             result.verdict = PROOF_REACHED;
-    prove_inside_stop(process);
+    prove_inside_stop(swapper.process);
     (void)snprintf(result.detail, sizeof(result.detail), "%d reads", RACE_ROUNDS);
     proof_set(proofs, RACE, RACE_ABOUT, (struct proof_place){ false, runtime }, &result);
     return 0;

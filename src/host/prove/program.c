@@ -63,7 +63,7 @@ int prove_helper_start(const char *program, const char *mode, const char *dir,
     r = helper_spawn(program, mode, dir, theirs_in, theirs_out, &ret->pid);
     if (r < 0)
         return err_sys(err, r, "run holt-prove");
-    theirs_out = fd_close(theirs_out);
+    (void)close(TAKE_FD(theirs_out)); /* its end tells of the end of the helper */
     do {
         n = read(out_fd, ret->line + len, sizeof(ret->line) - 1 - len);
         len += n > 0 ? (size_t)n : 0;
@@ -180,20 +180,20 @@ int prove_inside(struct sandbox *sandbox, const struct prove_program *program, c
 }
 
 int prove_inside_start(struct sandbox *sandbox, const struct prove_program *program,
-                       const char *mode, const char *argument, char line[PROOF_FACTS_MAX],
-                       struct process **ret, struct err *err)
+                       const char *mode, const char *argument, struct prove_guest *ret,
+                       struct err *err)
 {
     cleanup_with(buf_done) struct buf output = BUF_INIT(PROOF_FACTS_MAX - 1);
-    int r = prover_start(sandbox, program, mode, argument, ret, err);
+    int r = prover_start(sandbox, program, mode, argument, &ret->process, err);
 
     if (r < 0)
         return r;
-    r = output_collect(*ret, true, &output, err);
+    r = output_collect(ret->process, true, &output, err);
     if (r < 0) {
-        prove_inside_stop(TAKE_PTR(*ret));
+        prove_inside_stop(TAKE_PTR(ret->process));
         return r;
     }
-    (void)snprintf(line, PROOF_FACTS_MAX, "%.*s", (int)output.len, output.data);
+    (void)snprintf(ret->line, sizeof(ret->line), "%.*s", (int)output.len, output.data);
     return 0;
 }
 

@@ -54,17 +54,15 @@ static int between_try(struct trial *trial, int runtime, struct sandbox *attacke
 {
     cleanup_with(buf_done) struct buf inside = BUF_INIT(PROOF_OUTPUT_MAX),
                                       outside = BUF_INIT(PROOF_OUTPUT_MAX);
-    struct process *guard = NULL;
-    char facts[PROOF_FACTS_MAX];
-    int r =
-        prove_inside_start(neighbour, &trial->program, "guard", "/workspace", facts, &guard, err);
+    struct prove_guest guard;
+    int r = prove_inside_start(neighbour, &trial->program, "guard", "/workspace", &guard, err);
 
     if (r < 0)
         return err_wrap(err, "the other sandbox");
-    r = prove_inside(neighbour, &trial->program, "between-outside", facts, &outside, err);
+    r = prove_inside(neighbour, &trial->program, "between-outside", guard.line, &outside, err);
     if (r == 0)
-        r = prove_inside(attacker, &trial->program, "between-inside", facts, &inside, err);
-    prove_inside_stop(guard);
+        r = prove_inside(attacker, &trial->program, "between-inside", guard.line, &inside, err);
+    prove_inside_stop(guard.process);
     if (r < 0)
         return r;
     proofs_read(trial->proofs, BETWEEN, (struct proof_place){ true, runtime },

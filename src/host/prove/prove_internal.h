@@ -107,10 +107,16 @@ void prove_program_done(struct prove_program *program);
 int prove_inside(struct sandbox *sandbox, const struct prove_program *program, const char *mode,
                  const char *argument, struct buf *output, struct err *err);
 
-/* Starts it, and returns when it has printed a line, with the line. */
+/* The program inside a sandbox that prints a line and goes on until it is stopped. */
+struct prove_guest {
+    struct process *process;
+    char line[PROOF_FACTS_MAX];
+};
+
+/* Starts holt-prove in a sandbox, and returns when it has printed its line. */
 int prove_inside_start(struct sandbox *sandbox, const struct prove_program *program,
-                       const char *mode, const char *argument, char line[PROOF_FACTS_MAX],
-                       struct process **ret, struct err *err);
+                       const char *mode, const char *argument, struct prove_guest *ret,
+                       struct err *err);
 void prove_inside_stop(struct process *process);
 
 /* Lets the sandbox lead the host's own readers of its files astray, with links to the canary. */
