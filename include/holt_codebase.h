@@ -99,11 +99,18 @@ struct holt_codebase_branching {
     const char *commit; /* what the branch has now */
 };
 
-/* Gives a branch of a git repository on the daemon's host, the directory of the target, a commit
- * for each version up to the target's that it lacks; for admins. The work tree stays. */
-HOLT_API int holt_codebase_branch(struct holt *holt, const char *codebase, const char *branch,
-                                  const struct holt_codebase_target *target, int64_t deadline,
-                                  struct holt_codebase_branching **ret, struct holt_error *error);
+struct holt_codebase_branch_options {
+    const char *branch;
+    const char *directory;   /* absolute; NULL: the one that the codebase came from */
+    const uint32_t *version; /* NULL: the newest */
+};
+
+/* Gives a branch of a git repository on the daemon's host a commit for each version, up to the one
+ * of the options, that it lacks; for admins. The work tree stays. */
+HOLT_API int holt_codebase_branch(struct holt *holt, const char *codebase,
+                                  const struct holt_codebase_branch_options *options,
+                                  int64_t deadline, struct holt_codebase_branching **ret,
+                                  struct holt_error *error);
 
 /* Whose side wins where both have changed. */
 enum holt_codebase_side {

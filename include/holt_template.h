@@ -142,12 +142,17 @@ HOLT_API int holt_template_share(struct holt *holt, const char *name,
                                  const struct holt_share_options *options, int64_t deadline,
                                  struct holt_template **ret, struct holt_error *error);
 
-/* Sets the default runtime of the sandboxes of a template, which counts where it is at least as
- * strong as that of the host, and the weakest one; NULL or "" unsets one. Applies to later creates,
- * forks and starts. ret may be NULL. */
-HOLT_API int holt_template_set_runtime(struct holt *holt, const char *name, const char *runtime,
-                                       const char *runtime_min, int64_t deadline,
-                                       struct holt_template **ret, struct holt_error *error);
+struct holt_template_runtime {
+    const char *runtime; /* the default, where it is at least as strong as that of the host */
+    const char *min;     /* the weakest one */
+};
+
+/* Sets the runtimes of the sandboxes of a template; NULL or "" unsets one. Applies to later
+ * creates, forks and starts. ret may be NULL. */
+HOLT_API int holt_template_set_runtime(struct holt *holt, const char *name,
+                                       const struct holt_template_runtime *runtime,
+                                       int64_t deadline, struct holt_template **ret,
+                                       struct holt_error *error);
 HOLT_API int holt_template_remove(struct holt *holt, const char *name, int64_t deadline,
                                   struct holt_error *error);
 

@@ -35,7 +35,7 @@ static int codebase_branch_run(int argc, char **argv)
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     cleanup_result struct holt_codebase_branching *branching = NULL;
     struct branch_options options = { .version = UINT32_MAX };
-    struct holt_codebase_target target = { .directory = NULL };
+    struct holt_codebase_branch_options target = { .directory = NULL };
     struct holt_error error;
     char path[PATH_MAX];
     int next, status;
@@ -50,8 +50,9 @@ static int codebase_branch_run(int argc, char **argv)
         return STATUS_HOLT;
     if (options.version != UINT32_MAX)
         target.version = &options.version;
-    if (holt_codebase_branch(connection.holt, argv[next], argv[next + 1], &target, HOLT_NO_DEADLINE,
-                             &branching, &error) < 0)
+    target.branch = argv[next + 1];
+    if (holt_codebase_branch(connection.holt, argv[next], &target, HOLT_NO_DEADLINE, &branching,
+                             &error) < 0)
         return report_holt_error(&error);
     if (options.output.wants_json)
         return output_json(branching, NULL);

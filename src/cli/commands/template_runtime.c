@@ -12,14 +12,14 @@
 
 struct runtime_options {
     struct output_options output;
-    const char *runtime, *runtime_min;
+    struct holt_template_runtime runtime;
 };
 
 static const struct option_row rows[] = {
     { "default", 0, "NAME", "runtime of sandboxes that name none, if it is as strong as the host's",
-      OPTION_TEXT(struct runtime_options, runtime) },
+      OPTION_TEXT(struct runtime_options, runtime.runtime) },
     { "min", 0, "NAME", "weakest runtime that they may have",
-      OPTION_TEXT(struct runtime_options, runtime_min) },
+      OPTION_TEXT(struct runtime_options, runtime.min) },
     OPTION_OUTPUT,
     OPTION_JSON,
     OPTION_QUIET,
@@ -33,7 +33,7 @@ static int template_runtime_run(int argc, char **argv)
     static const struct operands operands = { 1, 1, "a NAME" };
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     cleanup_result struct holt_template *template = NULL;
-    struct runtime_options options = { .runtime = NULL };
+    struct runtime_options options = { .runtime = { NULL } };
     struct holt_error error;
     int next, status;
 
@@ -42,8 +42,8 @@ static int template_runtime_run(int argc, char **argv)
     if (!command_has_operands(&command_template_runtime, &operands, argc - next) ||
         connection_open(&connection) < 0)
         return STATUS_HOLT;
-    if (holt_template_set_runtime(connection.holt, argv[next], options.runtime, options.runtime_min,
-                                  HOLT_NO_DEADLINE, &template, &error) < 0)
+    if (holt_template_set_runtime(connection.holt, argv[next], &options.runtime, HOLT_NO_DEADLINE,
+                                  &template, &error) < 0)
         return report_holt_error(&error);
     return output_id(&options.output, template, "template", template->name);
 }

@@ -177,14 +177,14 @@ static int branching_fill(void *result, const void *message, struct holt_error *
     return 0;
 }
 
-int holt_codebase_branch(struct holt *holt, const char *codebase, const char *branch,
-                         const struct holt_codebase_target *target, int64_t deadline,
+int holt_codebase_branch(struct holt *holt, const char *codebase,
+                         const struct holt_codebase_branch_options *options, int64_t deadline,
                          struct holt_codebase_branching **ret, struct holt_error *error)
 {
-    const uint32_t *version = target->version;
+    const uint32_t *version = options->version;
     const struct msg_codebase_branch_request request = { .codebase = codebase,
-                                                         .branch = branch,
-                                                         .directory = target->directory,
+                                                         .branch = options->branch,
+                                                         .directory = options->directory,
                                                          .has_version = version != NULL,
                                                          .version = version ? *version : 0 };
     const struct client_call call = { &method_codebase_service_branch, &request, false, deadline };

@@ -362,13 +362,13 @@ static int runtime_set_fill(void *result, const void *message, struct holt_error
     return 0;
 }
 
-int holt_template_set_runtime(struct holt *holt, const char *name, const char *runtime,
-                              const char *runtime_min, int64_t deadline, struct holt_template **ret,
-                              struct holt_error *error)
+int holt_template_set_runtime(struct holt *holt, const char *name,
+                              const struct holt_template_runtime *runtime, int64_t deadline,
+                              struct holt_template **ret, struct holt_error *error)
 {
     const struct msg_set_template_runtime_request request = { .name = name,
-                                                              .runtime = runtime,
-                                                              .runtime_min = runtime_min };
+                                                              .runtime = runtime->runtime,
+                                                              .runtime_min = runtime->min };
     const struct client_call call = { &method_template_service_set_runtime, &request, false,
                                       deadline };
 
