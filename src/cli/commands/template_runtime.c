@@ -33,7 +33,7 @@ static int template_runtime_run(int argc, char **argv)
     static const struct operands operands = { 1, 1, "a NAME" };
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     cleanup_result struct holt_template *template = NULL;
-    struct runtime_options options = { .runtime = { NULL } };
+    struct runtime_options options = { .runtime = { .runtime = NULL } };
     struct holt_error error;
     int next, status;
 

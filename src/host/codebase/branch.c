@@ -110,7 +110,7 @@ static int message_send(struct work *work, const char *const *texts, size_t coun
     ssize_t n;
 
     if (size == 0)
-        return err_set(err, ERR_INVALID, "'%.100s' is too long for git", texts[0]);
+        return err_set(err, ERR_INVALID, "'%.100s' is too long for git", count > 0 ? texts[0] : "");
     n = fds_send(work->fd, &work->message, size, 0, &fd, fd >= 0);
     return n < 0 ? answer_receive(work, GIT_FAILED, &ignored, err) : 0;
 }
@@ -266,7 +266,7 @@ static int branch_begin(struct work *work, const char *branch, uint32_t *ret_fro
 static int branch_write(struct work *work, const char *branch, struct codebase_branching *ret,
                         struct err *err)
 {
-    const char *commit;
+    const char *commit = "";
     uint32_t from = 0;
     int r = branch_begin(work, branch, &from, err);
 
