@@ -57,7 +57,7 @@ PROTOS := $(sort $(shell find proto -name '*.proto'))
 TABLES := $(OBJ)/generated/wire/holt_v1.o
 ENVD_TABLES := $(OBJ)/generated/e2b/envd_messages.o
 STAMPS := $(GENERATED)/wire/holt_v1.stamp $(GENERATED)/e2b/envd_messages.stamp
-HOST_MODULES := base kernel wire net ssh gateway agent view store runtime host toolbox builder auth http console api $(filter-out $(LEFT_OUT),e2b mcp)
+HOST_MODULES := base kernel wire net ssh gateway agent view store runtime remote host toolbox builder auth http console api $(filter-out $(LEFT_OUT),e2b mcp)
 CLIENT_MODULES := base wire client
 
 # holt-init has no glibc: a trapped CPUID costs 7 us on such machines and glibc's start makes 68.

@@ -67,6 +67,7 @@
     row(LOCK_BTRFS, "store/backend/btrfs.c", "the quota groups")                                   \
     row(LOCK_STORE, "store/store.c", "the use counts of templates")                                \
     row(LOCK_DISK, "store/disk.c", "the wake-up of the thread of the disk")                        \
+    row(LOCK_REMOTE_FOLDERS, "remote/dir.c", "the folders of an object storage that come and go")  \
     row(LOCK_CHANNEL, "host/machine/channel.c", "the frames to one guest")                         \
     row(LOCK_NAMES, "host/sandbox/name.c", "the names of sandboxes, for events")                   \
     row(LOCK_BRIDGE, "cli/mcp/bridge.c", "the calls under way")                                    \
