@@ -330,6 +330,7 @@ await claim("codebases_have_versions", async () => {
   assert.equal((await holt.codebase.commit({ sandboxId: one.id, message: "new" })).version.version, 1);
   assert.deepEqual((await holt.codebase.log({ codebase: codebase.id })).versions.map((each) => each.message), ["new", ""]);
   await refused(Code.InvalidArgument, holt.codebase.apply({ codebase: "official" })); // it came from a volume
+  await refused(Code.InvalidArgument, holt.codebase.branch({ codebase: "official", branch: "work" })); // nor from git
   assert.deepEqual((await holt.codebase.rebase({ sandboxId: one.id })).conflicts, []);
   await refused(Code.InvalidArgument, holt.codebase.merge({ sandboxId: one.id, fromSandboxId: one.id }));
   await refused(Code.InvalidArgument, holt.codebase.discard({ sandboxId: one.id, path: "new" })); // it was committed

@@ -154,6 +154,7 @@ HOLT = {
     "CodebaseService/Remove": [{"codebase": "{codebase}"}, {"codebase": "{codebase_name}"}],
     "CodebaseService/Log": [{"codebase": "{codebase}"}, {"codebase": "{codebase_name}"}],
     "CodebaseService/Apply": Host({"codebase": "{codebase}"}),
+    "CodebaseService/Branch": Host({"codebase": "{codebase}", "branch": "work"}),
     "CodebaseService/Commit": [{"sandboxId": "{coding}"}],
     "CodebaseService/Rebase": [{"sandboxId": "{coding}"}],
     "CodebaseService/Merge": [{"sandboxId": "{coding}", "fromSandboxId": "own"}, {"sandboxId": "own", "fromSandboxId": "{coding}"}],
