@@ -215,16 +215,16 @@ $(OUT)/holtd: $(call modules,$(HOST_MODULES) daemon) $(OBJ)/git/message.o
 $(OUT)/holt: $(call modules,$(CLIENT_MODULES) cli) $(OBJ)/kernel/path.o
 	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS_cli)
 
-$(OUT)/holt-net: $(call modules,base egress gateway net ssh) $(addprefix $(OBJ)/kernel/,caps.o fds.o route.o)
+$(OUT)/holt-net: $(call modules,base egress gateway net ssh) $(addprefix $(OBJ)/kernel/,caps.o confine.o fds.o route.o)
 	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lhttp_parser -ljansson -lnghttp2 -lssl -lcrypto -lz -lm -lpthread
 
-$(OUT)/holt-image: $(call modules,base image) $(OBJ)/net/address.o $(addprefix $(OBJ)/kernel/,caps.o fds.o)
+$(OUT)/holt-image: $(call modules,base image) $(OBJ)/net/address.o $(addprefix $(OBJ)/kernel/,caps.o confine.o fds.o)
 	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lcurl -ljansson -lcrypto -lm -lpthread
 
-$(OUT)/holt-view: $(call modules,base view viewfs) $(addprefix $(OBJ)/kernel/,caps.o fds.o mount.o path.o)
+$(OUT)/holt-view: $(call modules,base view viewfs) $(addprefix $(OBJ)/kernel/,caps.o confine.o fds.o mount.o path.o)
 	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -lm -lpthread
 
-$(OUT)/holt-git: $(call modules,base git) $(addprefix $(OBJ)/kernel/,caps.o fds.o mount.o)
+$(OUT)/holt-git: $(call modules,base git) $(addprefix $(OBJ)/kernel/,caps.o confine.o fds.o mount.o)
 	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lgit2 -ljansson -lm -lpthread
 
 # Both have nothing that a program could see but holt_*: its own names are its own.

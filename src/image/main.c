@@ -6,14 +6,12 @@
  * its digest. */
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <openssl/sha.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -29,7 +27,7 @@
 #include "image/push.h"
 #include "image/session.h"
 #include "image/talk.h"
-#include "kernel/caps.h"
+#include "kernel/confine.h"
 #include "kernel/fds.h"
 
 #define ACCEPT                                                                                     \
@@ -37,7 +35,7 @@
     "application/vnd.docker.distribution.manifest.list.v2+json, "                                  \
     "application/vnd.docker.distribution.manifest.v2+json"
 
-enum { NOBODY = 65534, MEMORY_MAX = 512 << 20 };
+enum { MEMORY_MAX = 512 << 20 };
 
 struct pull {
     json_t *request;
@@ -259,32 +257,12 @@ static int push_run(struct pull *pull, char ret_digest[IMAGE_DIGEST_LEN + 1], st
 
 /* --- start ------------------------------------------------------------------------------------ */
 
-/* Files for names and certificates must stay readable, so this is no file system of its own. */
-static int confine(void)
-{
-    const struct rlimit __attribute__((unused)) memory = { MEMORY_MAX, MEMORY_MAX };
-    const struct rlimit core = { 0, 0 };
-    int r = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
-
-    if (r == 0 && getuid() == 0)
-        r = caps_limit(0);
-    if (r == 0 && getuid() == 0 &&
-        (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
-         setresuid(NOBODY, NOBODY, NOBODY) < 0))
-        r = -errno;
-    if (r == 0)
-        r = caps_set(0, 0, 0);
-    if (r == 0 && (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || setrlimit(RLIMIT_CORE, &core) < 0))
-        r = -errno;
-#ifndef __SANITIZE_ADDRESS__ /* which maps terabytes */
-    if (r == 0 && setrlimit(RLIMIT_DATA, &memory) < 0)
-        r = -errno;
-#endif
-    return r;
-}
-
 int main(void)
 {
+    /* Files for names and certificates must stay readable, so there is no root of its own. */
+    static const struct confine_privileges kept = { .uid = CONFINE_NOBODY,
+                                                    .gid = CONFINE_NOBODY,
+                                                    .memory_max = MEMORY_MAX };
     static struct pull pull = {
         .repository = "", .reference = "", .arch = "", .user = "", .password = ""
     };
@@ -298,7 +276,7 @@ int main(void)
     }
     (void)signal(SIGPIPE, SIG_IGN);
     (void)prctl(PR_SET_NAME, "holt-image", 0, 0, 0);
-    r = confine();
+    r = confine_privileges(&kept);
     if (r < 0)
         r = err_sys(&err, r, "give up privileges");
     if (r == 0 && curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
