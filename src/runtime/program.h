@@ -1,4 +1,4 @@
-/* The programs that Holt runs inside sandboxes: holt-init and holt-tools. */
+/* The programs of Holt beside holtd, and those that run inside sandboxes: holt-init, holt-tools. */
 #pragma once
 
 #include <stddef.h>

@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "host/view/view_internal.h"
-#include "kernel/clone.h"
 #include "kernel/mount.h"
 #include "runtime/program.h"
 #include "viewfs/control.h"
@@ -124,38 +123,13 @@ static int fuse_mount(int fuse_fd, bool allows_setuid)
 
 /* --- start ------------------------------------------------------------------------------------ */
 
-static int process_exec(struct view *view, const int fds[CLONE_EXEC_FDS_MAX], struct err *err)
-{
-    static char name[] = "holt-view";
-    char *const args[] = { name, NULL };
-    char *const env[] = { NULL };
-    cleanup_close int program_fd = -EBADF;
-    cleanup_free char *path = NULL;
-    pid_t pid;
-    int r = program_find(name, &path, err);
-
-    if (r < 0)
-        return r;
-    program_fd = open(path, O_PATH | O_CLOEXEC);
-    if (program_fd < 0)
-        return err_sys(err, -errno, "open '%s'", path);
-    r = clone_exec(&(struct clone_exec){ .cgroup_fd = -1,
-                                         .program_fd = program_fd,
-                                         .args = args,
-                                         .env = env,
-                                         .fds = fds,
-                                         .fd_count = CLONE_EXEC_FDS_MAX },
-                   &pid, &view->pidfd);
-    view->is_child = r == 0;
-    return r < 0 ? err_sys(err, r, "start '%s'", path) : 0;
-}
-
 int view_process_start(struct views *views, const struct view_start *start, struct view *view,
                        int *ret_mount_fd, struct err *err)
 {
     cleanup_close int fuse_fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
     cleanup_close int mount_fd = -EBADF, listen_fd = -EBADF, its = -EBADF, mine = -EBADF;
     int pair[2], r;
+    pid_t pid;
 
     if (fuse_fd < 0)
         return err_sys(err, -errno, "open /dev/fuse, which permissions need");
@@ -170,7 +144,9 @@ int view_process_start(struct views *views, const struct view_start *start, stru
     mine = pair[0];
     its = pair[1];
     socket_prepare(mine);
-    r = process_exec(view, (const int[]){ its, listen_fd, start->mount_fd, fuse_fd }, err);
+    r = program_start("holt-view", (const int[]){ its, listen_fd, start->mount_fd, fuse_fd }, 4,
+                      &pid, &view->pidfd, err);
+    view->is_child = r == 0;
     if (r < 0) {
         view_socket_remove(views, view->id);
         return r;
