@@ -58,11 +58,6 @@ static int codebase_add_run(int argc, char **argv)
     return command_printed();
 }
 
-static const struct option_row list_rows[] = { OPTION_OUTPUT, OPTION_JSON, OPTION_QUIET_NAMES,
-                                               OPTION_HELP };
-
-static const struct option_table list_table = { list_rows, ARRAY_SIZE(list_rows), NULL };
-
 static const char *row_id(const void *result, size_t row)
 {
     return ((const struct holt_codebase_list *)result)->items[row]->name;
@@ -97,14 +92,10 @@ static int codebase_ls_run(int argc, char **argv)
                                .id = row_id,
                                .add = row_add,
                                .owner = row_owner };
-    int next, status;
+    int status;
 
-    if (!command_parse(&command_codebase_ls, &options, argc, argv, &next, &status))
+    if (!connection_open_for(&command_codebase_ls, &options, argc, argv, &connection, &status))
         return status;
-    if (next != argc)
-        return command_misused(&command_codebase_ls, "takes no arguments");
-    if (connection_open(&connection) < 0)
-        return STATUS_HOLT;
     if (holt_codebase_list(connection.holt, HOLT_NO_DEADLINE, &list, &error) < 0)
         return report_holt_error(&error);
     listing.result = list;
@@ -242,7 +233,7 @@ const struct command command_codebase_ls = {
     .name = "codebase ls",
     .operands = "",
     .summary = "List codebases",
-    .options = &list_table,
+    .options = &option_table_output_names,
     .run = codebase_ls_run,
 };
 

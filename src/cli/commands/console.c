@@ -123,14 +123,10 @@ static int console_run(int argc, char **argv)
     struct console_options options = { .wants_open = false };
     cleanup_result struct holt_console_login *login = NULL;
     struct holt_error error;
-    int next, status;
+    int status;
 
-    if (!command_parse(&command_console, &options, argc, argv, &next, &status))
+    if (!connection_open_for(&command_console, &options, argc, argv, &connection, &status))
         return status;
-    if (next != argc)
-        return command_misused(&command_console, "takes no arguments");
-    if (connection_open(&connection) < 0)
-        return STATUS_HOLT;
     if (holt_console_login(connection.holt, HOLT_NO_DEADLINE, &login, &error) < 0)
         return report_holt_error(&error);
     if (options.output.wants_json)
@@ -187,25 +183,16 @@ static int sessions_print(const struct output_options *options,
     return listing_print(&listing, options);
 }
 
-static const struct option_row list_rows[] = { OPTION_OUTPUT, OPTION_JSON, OPTION_QUIET,
-                                               OPTION_HELP };
-
-static const struct option_table list_table = { list_rows, ARRAY_SIZE(list_rows), NULL };
-
 static int console_ls_run(int argc, char **argv)
 {
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     struct output_options options = { .wants_json = false };
     cleanup_result struct holt_console_session_list *list = NULL;
     struct holt_error error;
-    int next, status;
+    int status;
 
-    if (!command_parse(&command_console_ls, &options, argc, argv, &next, &status))
+    if (!connection_open_for(&command_console_ls, &options, argc, argv, &connection, &status))
         return status;
-    if (next != argc)
-        return command_misused(&command_console_ls, "takes no arguments");
-    if (connection_open(&connection) < 0)
-        return STATUS_HOLT;
     if (holt_console_session_list(connection.holt, HOLT_NO_DEADLINE, &list, &error) < 0)
         return report_holt_error(&error);
     return sessions_print(&options, list);
@@ -238,7 +225,7 @@ const struct command command_console_ls = {
     .name = "console ls",
     .operands = "",
     .summary = "List the logins to the web console",
-    .options = &list_table,
+    .options = &option_table_output,
     .run = console_ls_run,
 };
 

@@ -122,14 +122,10 @@ static int events_run(int argc, char **argv)
     cleanup_with(options_done) struct events_options options = { .status = STATUS_OK };
     struct holt_event_options request = HOLT_INIT(holt_event_options);
     struct holt_error error;
-    int next, status;
+    int status;
 
-    if (!command_parse(&command_events, &options, argc, argv, &next, &status))
+    if (!connection_open_for(&command_events, &options, argc, argv, &connection, &status))
         return status;
-    if (next != argc)
-        return command_misused(&command_events, "takes no arguments");
-    if (connection_open(&connection) < 0)
-        return STATUS_HOLT;
     request.ends = !options.is_following;
     request.has_since = options.has_since || (request.ends && options.since_ms == 0);
     request.since = options.since;

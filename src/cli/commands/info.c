@@ -137,14 +137,10 @@ static int info_run(int argc, char **argv)
     cleanup_result struct holt_health *health = NULL;
     struct output_options options = { .is_quiet = false };
     struct holt_error error;
-    int next, status;
+    int status;
 
-    if (!command_parse(&command_info, &options, argc, argv, &next, &status))
+    if (!connection_open_for(&command_info, &options, argc, argv, &connection, &status))
         return status;
-    if (next != argc)
-        return command_misused(&command_info, "takes no arguments");
-    if (connection_open(&connection) < 0)
-        return STATUS_HOLT;
     if (holt_health(connection.holt, HOLT_NO_DEADLINE, &health, &error) < 0 ||
         holt_capabilities(connection.holt, HOLT_NO_DEADLINE, &can, &error) < 0)
         return report_holt_error(&error);

@@ -76,14 +76,10 @@ static int llm_models_run(int argc, char **argv)
     struct output_options options = { .wants_json = false };
     cleanup_result struct holt_model_list *list = NULL;
     struct holt_error error;
-    int next, status;
+    int status;
 
-    if (!command_parse(&command_llm_models, &options, argc, argv, &next, &status))
+    if (!connection_open_for(&command_llm_models, &options, argc, argv, &connection, &status))
         return status;
-    if (next != argc)
-        return command_misused(&command_llm_models, "takes no arguments");
-    if (connection_open(&connection) < 0)
-        return STATUS_HOLT;
     if (holt_model_list(connection.holt, HOLT_NO_DEADLINE, &list, &error) < 0)
         return report_holt_error(&error);
     return listing_print(&(struct listing){ .result = list,

@@ -180,14 +180,10 @@ static int owner_ls_run(int argc, char **argv)
     struct output_options options = { .wants_json = false };
     cleanup_result struct holt_owner_list *list = NULL;
     struct holt_error error;
-    int next, status;
+    int status;
 
-    if (!command_parse(&command_owner_ls, &options, argc, argv, &next, &status))
+    if (!connection_open_for(&command_owner_ls, &options, argc, argv, &connection, &status))
         return status;
-    if (next != argc)
-        return command_misused(&command_owner_ls, "takes no arguments");
-    if (connection_open(&connection) < 0)
-        return STATUS_HOLT;
     if (holt_owner_list(connection.holt, HOLT_NO_DEADLINE, &list, &error) < 0)
         return report_holt_error(&error);
     return owners_print(&options, list);

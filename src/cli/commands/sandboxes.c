@@ -152,14 +152,10 @@ static int ls_run(int argc, char **argv)
     cleanup_with(ls_options_done) struct ls_options options = { .labels = { .count = 0 } };
     cleanup_result struct holt_sandbox_list *list = NULL;
     struct holt_error error;
-    int next, status;
+    int status;
 
-    if (!command_parse(&command_ls, &options, argc, argv, &next, &status))
+    if (!connection_open_for(&command_ls, &options, argc, argv, &connection, &status))
         return status;
-    if (next != argc)
-        return command_misused(&command_ls, "takes no arguments");
-    if (connection_open(&connection) < 0)
-        return STATUS_HOLT;
     if (holt_sandbox_list(connection.holt, (const char *const *)options.labels.items,
                           HOLT_NO_DEADLINE, &list, &error) < 0)
         return report_holt_error(&error);

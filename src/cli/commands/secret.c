@@ -228,11 +228,6 @@ static void row_add(struct table *cells, const void *options, const void *result
         table_add(cells, "%s", secret->host_count ? secret->hosts[0] : secret->host_keys[0]);
 }
 
-static const struct option_row list_rows[] = { OPTION_OUTPUT, OPTION_JSON, OPTION_QUIET_NAMES,
-                                               OPTION_HELP };
-
-static const struct option_table list_table = { list_rows, ARRAY_SIZE(list_rows), NULL };
-
 static int secret_ls_run(int argc, char **argv)
 {
     static const char *const titles[] = { "NAME", "VARIABLE", "PLACE", "HOSTS" };
@@ -240,14 +235,10 @@ static int secret_ls_run(int argc, char **argv)
     struct output_options options = { .wants_json = false };
     cleanup_result struct holt_secret_list *list = NULL;
     struct holt_error error;
-    int next, status;
+    int status;
 
-    if (!command_parse(&command_secret_ls, &options, argc, argv, &next, &status))
+    if (!connection_open_for(&command_secret_ls, &options, argc, argv, &connection, &status))
         return status;
-    if (next != argc)
-        return command_misused(&command_secret_ls, "takes no arguments");
-    if (connection_open(&connection) < 0)
-        return STATUS_HOLT;
     if (holt_secret_list(connection.holt, HOLT_NO_DEADLINE, &list, &error) < 0)
         return report_holt_error(&error);
     return listing_print(&(struct listing){ .result = list,
@@ -281,7 +272,7 @@ const struct command command_secret_ls = {
     .name = "secret ls",
     .operands = "",
     .summary = "List secrets, without their values",
-    .options = &list_table,
+    .options = &option_table_output_names,
     .run = secret_ls_run,
 };
 

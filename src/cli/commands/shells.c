@@ -236,11 +236,6 @@ static int shell_print(const struct output_options *options, const struct holt_s
     return listing_print(&listing, options);
 }
 
-static const struct option_row shells_rows[] = { OPTION_OUTPUT, OPTION_JSON, OPTION_QUIET_NAMES,
-                                                 OPTION_HELP };
-
-static const struct option_table shells_table = { shells_rows, ARRAY_SIZE(shells_rows), NULL };
-
 static int shells_run(int argc, char **argv)
 {
     static const struct operands operands = { 1, 2, "an ID and perhaps the name of one SHELL" };
@@ -272,7 +267,7 @@ const struct command command_shells = {
     .name = "shells",
     .operands = "ID [SHELL]",
     .summary = "List the shells of a sandbox, or show one",
-    .options = &shells_table,
+    .options = &option_table_output_names,
     .run = shells_run,
 };
 

@@ -227,14 +227,10 @@ static int template_ls_run(int argc, char **argv)
     struct ls_options options = { .wants_all = false };
     cleanup_result struct holt_template_list *list = NULL;
     struct holt_error error;
-    int next, status, r;
+    int status, r;
 
-    if (!command_parse(&command_template_ls, &options, argc, argv, &next, &status))
+    if (!connection_open_for(&command_template_ls, &options, argc, argv, &connection, &status))
         return status;
-    if (next != argc)
-        return command_misused(&command_template_ls, "takes no arguments");
-    if (connection_open(&connection) < 0)
-        return STATUS_HOLT;
     if (options.wants_all)
         r = holt_template_list_all(connection.holt, HOLT_NO_DEADLINE, &list, &error);
     else

@@ -111,14 +111,10 @@ static int token_create_run(int argc, char **argv)
     cleanup_with(create_options_done) struct create_options options = { .note = NULL };
     cleanup_result struct holt_token *token = NULL;
     struct holt_error error;
-    int next, status;
+    int status;
 
-    if (!command_parse(&command_token_create, &options, argc, argv, &next, &status))
+    if (!connection_open_for(&command_token_create, &options, argc, argv, &connection, &status))
         return status;
-    if (next != argc)
-        return command_misused(&command_token_create, "takes no arguments");
-    if (connection_open(&connection) < 0)
-        return STATUS_HOLT;
     request.label = options.note;
     request.owner = options.owner;
     request.role = options.role;
@@ -186,25 +182,16 @@ static int tokens_print(const struct output_options *options, const struct holt_
     return listing_print(&listing, options);
 }
 
-static const struct option_row list_rows[] = { OPTION_OUTPUT, OPTION_JSON, OPTION_QUIET,
-                                               OPTION_HELP };
-
-static const struct option_table list_table = { list_rows, ARRAY_SIZE(list_rows), NULL };
-
 static int token_ls_run(int argc, char **argv)
 {
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     struct output_options options = { .wants_json = false };
     cleanup_result struct holt_token_list *list = NULL;
     struct holt_error error;
-    int next, status;
+    int status;
 
-    if (!command_parse(&command_token_ls, &options, argc, argv, &next, &status))
+    if (!connection_open_for(&command_token_ls, &options, argc, argv, &connection, &status))
         return status;
-    if (next != argc)
-        return command_misused(&command_token_ls, "takes no arguments");
-    if (connection_open(&connection) < 0)
-        return STATUS_HOLT;
     if (holt_token_list(connection.holt, HOLT_NO_DEADLINE, &list, &error) < 0)
         return report_holt_error(&error);
     return tokens_print(&options, list);
@@ -237,7 +224,7 @@ const struct command command_token_ls = {
     .name = "token ls",
     .operands = "",
     .summary = "List tokens",
-    .options = &list_table,
+    .options = &option_table_output,
     .run = token_ls_run,
 };
 

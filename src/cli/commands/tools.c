@@ -127,11 +127,6 @@ static int print_one(const struct holt_tool_list *list, const char *name, bool w
                 : report_usage("tools: no tool '%s'; 'holt tools' lists them", name);
 }
 
-static const struct option_row rows[] = { OPTION_OUTPUT, OPTION_JSON, OPTION_QUIET_NAMES,
-                                          OPTION_HELP };
-
-static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
-
 static int tools_run(int argc, char **argv)
 {
     static const struct operands operands = { 0, 1, "at most one TOOL" };
@@ -158,6 +153,6 @@ const struct command command_tools = {
     .name = "tools",
     .operands = "[TOOL]",
     .summary = "List the tools, or show the parameters of one",
-    .options = &table,
+    .options = &option_table_output_names,
     .run = tools_run,
 };

@@ -83,25 +83,16 @@ static int volumes_print(const struct output_options *options, const struct holt
     return listing_print(&listing, options);
 }
 
-static const struct option_row list_rows[] = { OPTION_OUTPUT, OPTION_JSON, OPTION_QUIET_NAMES,
-                                               OPTION_HELP };
-
-static const struct option_table list_table = { list_rows, ARRAY_SIZE(list_rows), NULL };
-
 static int volume_ls_run(int argc, char **argv)
 {
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     struct output_options options = { .wants_json = false };
     cleanup_result struct holt_volume_list *list = NULL;
     struct holt_error error;
-    int next, status;
+    int status;
 
-    if (!command_parse(&command_volume_ls, &options, argc, argv, &next, &status))
+    if (!connection_open_for(&command_volume_ls, &options, argc, argv, &connection, &status))
         return status;
-    if (next != argc)
-        return command_misused(&command_volume_ls, "takes no arguments");
-    if (connection_open(&connection) < 0)
-        return STATUS_HOLT;
     if (holt_volume_list(connection.holt, HOLT_NO_DEADLINE, &list, &error) < 0)
         return report_holt_error(&error);
     return volumes_print(&options, list);
@@ -196,7 +187,7 @@ const struct command command_volume_ls = {
     .name = "volume ls",
     .operands = "",
     .summary = "List volumes",
-    .options = &list_table,
+    .options = &option_table_output_names,
     .run = volume_ls_run,
 };
 

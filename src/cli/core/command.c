@@ -46,6 +46,11 @@ static const struct option_row output_rows[] = { OPTION_OUTPUT, OPTION_JSON, OPT
 const struct option_table option_table_output = { output_rows, ARRAY_SIZE(output_rows),
                                                   &option_table_help };
 
+static const struct option_row names_rows[] = { OPTION_OUTPUT, OPTION_JSON, OPTION_QUIET_NAMES };
+
+const struct option_table option_table_output_names = { names_rows, ARRAY_SIZE(names_rows),
+                                                        &option_table_help };
+
 int command_printed(void)
 {
     return fflush(stdout) == 0 ? STATUS_OK : report("cannot write to stdout");

@@ -177,9 +177,11 @@ extern const struct command command_completion;
 extern const struct command command_version;
 extern const struct command command_help;
 
-/* The table of a command that has no option but --help, and of one that prints a result. */
+/* The tables of a command that has no option but --help, of one that prints a result, and of one
+ * whose results have names. */
 extern const struct option_table option_table_help;
 extern const struct option_table option_table_output;
+extern const struct option_table option_table_output_names;
 
 /* All commands in the order of --help, terminated by NULL. */
 extern const struct command *const commands[];

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/xalloc.h"
+#include "cli/core/command.h"
 #include "cli/core/daemon.h"
 #include "cli/core/report.h"
 #include "holt.h"
@@ -132,6 +133,22 @@ int connection_open(struct connection *ret)
     cleanup_free char *host = host_choose();
 
     return named ? open_named(host, &ret->holt) : open_local(run_dir, host, &ret->holt);
+}
+
+bool connection_open_for(const struct command *command, void *options, int argc, char **argv,
+                         struct connection *ret, int *ret_status)
+{
+    int next;
+
+    if (!command_parse(command, options, argc, argv, &next, ret_status))
+        return false;
+    if (next != argc)
+        *ret_status = command_misused(command, "takes no arguments");
+    else if (connection_open(ret) < 0)
+        *ret_status = STATUS_HOLT;
+    else
+        return true;
+    return false;
 }
 
 void connection_close(struct connection *connection)
