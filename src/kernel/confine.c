@@ -31,6 +31,7 @@ enum { FILTER_MAX = 256 };
 #define IF_EQUAL(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(value), yes, no)
 #define IF_SET(bits, yes, no) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, yes, no)
 #define RETURN(action) BPF_STMT(BPF_RET | BPF_K, action)
+#define IF_AT_LEAST(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (uint32_t)(value), yes, no)
 #define REFUSE (SECCOMP_RET_ERRNO | EPERM)
 
 /* --- privileges ------------------------------------------------------------------------------- */
@@ -83,6 +84,9 @@ static void filter_add(struct filter *filter, const struct sock_filter *code, si
         filter->code[filter->len++] = code[i];
 }
 
+/* On x86-64, the calls of x32 have the same architecture and numbers with this bit. */
+#define X32_BIT 0x40000000
+
 /* What follows finds the number of the call loaded. */
 static void filter_begin(struct filter *filter)
 {
@@ -91,6 +95,8 @@ static void filter_begin(struct filter *filter)
         IF_EQUAL(AUDIT_ARCH_HERE, 1, 0),
         RETURN(SECCOMP_RET_KILL_PROCESS),
         LOAD(offsetof(struct seccomp_data, nr)),
+        IF_AT_LEAST(X32_BIT, 0, 1),
+        RETURN(SECCOMP_RET_KILL_PROCESS),
     };
 
     filter_add(filter, code, ARRAY_SIZE(code));
