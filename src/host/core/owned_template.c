@@ -392,5 +392,6 @@ int owned_templates_recover(struct host *host, struct err *err)
         if (r == 0 && !template_exists(host->store, list[i].store_name))
             r = registry_remove_template(host->registry, list[i].store_name, err);
     }
+    template_layers_collect(host->store);
     return r;
 }
