@@ -412,7 +412,7 @@ struct holt_command {
     holt_output_fn on_output; /* NULL: output is collected in the result */
     void *context;
     size_t output_max; /* collected bytes of each stream; 0: 16 MiB. The rest is discarded. */
-    const char *user;  /* a name or number inside the sandbox; NULL: root */
+    const char *user;  /* USER or USER:GROUP, names or numbers inside the sandbox; NULL: root */
 };
 
 enum holt_outcome {

@@ -25,6 +25,11 @@ struct holt_template {
     bool is_public; /* all owners of the host may use it */
 
     const char *digest; /* of the image that it was pulled from, "sha256:..."; "": none */
+
+    const char *const *command; /* what its image starts, ends with NULL; only in lists and found */
+    size_t command_count;
+    const char *const *ports; /* that its image exposes, "80/tcp"; likewise */
+    size_t port_count;
 };
 
 struct holt_template_list {
@@ -69,6 +74,11 @@ HOLT_API int holt_template_list(struct holt *holt, int64_t deadline,
                                 struct holt_template_list **ret, struct holt_error *error);
 HOLT_API int holt_template_list_all(struct holt *holt, int64_t deadline,
                                     struct holt_template_list **ret, struct holt_error *error);
+
+/* Finds the template that a sandbox created with this name would have: NAME, OWNER/NAME or the
+ * reference of an image. Fails with "not_found". */
+HOLT_API int holt_template_find(struct holt *holt, const char *name, int64_t deadline,
+                                struct holt_template **ret, struct holt_error *error);
 HOLT_API int holt_template_import(struct holt *holt, const struct holt_import_options *options,
                                   int64_t deadline, struct holt_template **ret,
                                   struct holt_error *error);

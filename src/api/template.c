@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/message/messages.h"
+#include "api/message/template_image.h"
 #include "api/service.h"
 #include "api/stream/work_stream.h"
 #include "base/arena.h"
@@ -241,6 +242,23 @@ int template_service_set_runtime(const struct call *call,
     return call_reply(call, MESSAGE(msg_set_template_runtime_response, .template = &template), err);
 }
 
+/* Finds one template, or lists all that the caller sees. The caller frees the array. */
+static int templates_find(const struct call *call, const char *name, struct owned_template **ret,
+                          size_t *ret_count, struct err *err)
+{
+    struct owned_template *one;
+    int r;
+
+    if (!*name)
+        return owned_template_list(call->host, call->caller, ret, ret_count, err);
+    one = *ret = xcalloc(1, sizeof(*one));
+    *ret_count = 1;
+    r = owned_template_find(call->host, call->caller, name, &one->record, err);
+    return r < 0
+               ? r
+               : template_get_info(host_store(call->host), one->record.store_name, &one->info, err);
+}
+
 int template_service_list(const struct call *call, const struct msg_list_templates_request *request,
                           struct err *err)
 {
@@ -248,15 +266,16 @@ int template_service_list(const struct call *call, const struct msg_list_templat
     cleanup_free char **owners = NULL;
     struct msg_template *templates;
     size_t count = 0, shown = 0;
-    int r = owned_template_list(call->host, call->caller, &list, &count, err);
+    int r = templates_find(call, request->name, &list, &count, err);
 
     templates = arena_take(call->arena, count, sizeof(*templates));
     owners = xcalloc(count + 1, sizeof(*owners));
     for (size_t i = 0; r == 0 && i < count; i++) {
         r = owner_find(call->host, list[i].info.name, &owners[i], err);
-        if (r < 0 || (owners[i] && !request->all))
+        if (r < 0 || (owners[i] && !request->all && !*request->name))
             continue;
         templates[shown] = owned_template_message(&list[i].record, &list[i].info);
+        template_image_fill(call->host, list[i].record.store_name, call->arena, &templates[shown]);
         r = shares_fill(call, &list[i].record, &templates[shown], err);
         templates[shown++].owner = owners[i];
     }

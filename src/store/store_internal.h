@@ -52,9 +52,6 @@ struct volume {
     struct volume_codebase codebase; /* no id: none */
 };
 
-/* Name of the template that is made from this machine. */
-#define TEMPLATE_HOST "host"
-
 enum { STORE_TEMP_NAME_MAX = 32, TEMPLATE_FINGERPRINT_MAX = 64 };
 
 /* Contents of a template's meta.json. */

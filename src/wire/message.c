@@ -240,10 +240,12 @@ static void get_credentials(struct reader *reader, struct message_spawn *ret)
 static bool put_optional(struct buf *out, const struct message_spawn *spawn)
 {
     const char *user = spawn->user ? spawn->user : "";
+    const char *group = spawn->group ? spawn->group : "";
 
-    if (user[0] == '\0' && !spawn->waits_for_writers)
+    if (user[0] == '\0' && !spawn->waits_for_writers && group[0] == '\0')
         return true;
-    return put_text(out, user) && put_u8(out, spawn->waits_for_writers);
+    return put_text(out, user) && put_u8(out, spawn->waits_for_writers) &&
+           (group[0] == '\0' || put_text(out, group));
 }
 
 int message_put_cell(struct buf *out, const struct message_cell *cell)
@@ -305,8 +307,10 @@ bool message_get_spawn(const struct frame *frame, struct message_spawn *ret)
     has_optional = reader.left > 0;
     ret->user = has_optional ? get_text(&reader) : "";
     ret->waits_for_writers = has_optional && get_u8(&reader);
-    return reader_is_done(&reader) && strlen(ret->user) <= MESSAGE_USER_MAX && ret->arg_count > 0 &&
-           shell < SHELL_KINDS && (shell == SHELL_NONE || ret->has_terminal);
+    ret->group = reader.left > 0 ? get_text(&reader) : "";
+    return reader_is_done(&reader) && strlen(ret->user) <= MESSAGE_USER_MAX &&
+           strlen(ret->group) <= MESSAGE_USER_MAX && ret->arg_count > 0 && shell < SHELL_KINDS &&
+           (shell == SHELL_NONE || ret->has_terminal);
 }
 
 void message_spawn_done(struct message_spawn *spawn)

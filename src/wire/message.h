@@ -81,6 +81,7 @@ struct message_spawn {
      * determines the ids below, the home that relative working directories start at, and HOME,
      * USER and LOGNAME if env lacks them. "": the ids are used as given. */
     const char *user;
+    const char *group; /* name or number: the only group, instead of those of the user; "": unset */
     uint32_t uid, gid;
     uint32_t groups[MESSAGE_GROUPS_MAX];
     size_t group_count;

@@ -254,6 +254,7 @@ await claim("templates_come_and_go", async () => {
   assert.equal((await holt.template.commit({ sandboxId, name: "kept" })).template.name, "kept");
   const names = (await holt.template.list({})).templates.map((each) => each.name);
   for (const name of ["host", "tree", "kept"]) assert.ok(names.includes(name), `${name} in ${names}`);
+  assert.deepEqual((await holt.template.list({ name: "kept" })).templates.map((each) => each.name), ["kept"]);
   const owners = (await holt.template.list({ all: true })).templates.map((each) => each.owner);
   assert.deepEqual([...new Set(owners)], [""]);
   assert.equal((await holt.template.share({ name: "kept", owners: ["ann"] })).template.name, "kept");

@@ -44,6 +44,21 @@ char **variables_make(const struct pair *pairs, size_t count, struct arena *aren
     return env;
 }
 
+/* Splits "USER:GROUP"; a group without a user is one of root. */
+static void user_split(const char *text, struct arena *arena, struct process_spec *ret)
+{
+    const char *colon = strchr(text, ':');
+    char *user;
+
+    ret->user = text_or_null(text);
+    if (!colon)
+        return;
+    user = arena_copy_text(arena, text);
+    user[colon - text] = '\0';
+    ret->user = *user ? user : "0";
+    ret->group = text_or_null(colon + 1);
+}
+
 int process_spec_fill(const struct msg_process_spec *message, struct arena *arena,
                       struct process_spec *ret, struct err *err)
 {
@@ -55,11 +70,11 @@ int process_spec_fill(const struct msg_process_spec *message, struct arena *aren
         .args = (char *const *)(uintptr_t)message->args,
         .env = variables_make(message->env, message->env_count, arena),
         .cwd = text_or_null(message->cwd),
-        .user = text_or_null(message->user),
         .has_stdin = message->stdin,
         .timeout_ms = message->timeout_ms,
         .tag = text_or_null(message->tag),
     };
+    user_split(message->user, arena, ret);
     if (message->terminal) {
         ret->has_terminal = true;
         ret->rows = (uint16_t)message->terminal->rows;

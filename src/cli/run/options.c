@@ -157,7 +157,7 @@ static const struct option_row process_rows[] = {
       OPTION_PATH(struct run_options, workdir, "an absolute path") },
     { "cwd", 0, "DIR", "the same as --workdir",
       OPTION_PATH(struct run_options, workdir, "an absolute path") },
-    { "user", 'u', "USER", "the user to run the command as: a name or number",
+    { "user", 'u', "USER", "the user to run the command as: USER or USER:GROUP",
       OPTION_CALL(set_user) },
     { "tty", 't', NULL, "give the command a terminal", OPTION_CALL(set_tty) },
     { "no-tty", 'T', NULL, "use pipes, even on a terminal", OPTION_CALL(set_no_tty) },

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run/run.h"
 
+#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/report.h"
+#include "cli/core/result.h"
 #include "cli/run/input.h"
 #include "cli/run/named.h"
 #include "cli/run/options.h"
@@ -69,13 +71,30 @@ int run_follow(const struct run_request *request)
     return run_session(&setup);
 }
 
-/* Takes "IMAGE --" in front of the command as the template. Returns how many words that are. */
+/* Takes a reference in front of the command as the template, with a "--" behind it. Returns how
+ * many words that are. After a "--", all words are the command. */
 static int image_take(struct run_options *options, int count, char **words)
 {
-    if (options->template || count < 2 || strcmp(words[1], "--") != 0 || !image_ref_is(words[0]))
+    if (options->template || count == 0 || strcmp(words[-1], "--") == 0 || !image_ref_is(words[0]))
         return 0;
     options->template = words[0];
-    return 2;
+    return count > 1 && strcmp(words[1], "--") == 0 ? 2 : 1;
+}
+
+/* Reads the command of a template's image, which *ret_found holds. */
+static int image_command(const char *template, struct holt_template **ret_found, char ***ret)
+{
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct holt_error error;
+
+    if (connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    if (holt_template_find(connection.holt, template, HOLT_NO_DEADLINE, ret_found, &error) < 0)
+        return report_holt_error(&error);
+    if ((*ret_found)->command_count == 0)
+        return report_usage("run: needs a COMMAND: template '%s' has none of its own", template);
+    *ret = (char **)(uintptr_t)(*ret_found)->command;
+    return STATUS_OK;
 }
 
 static int run_run(int argc, char **argv)
@@ -84,17 +103,20 @@ static int run_run(int argc, char **argv)
     struct run_request request = { .command = &command_run,
                                    .options = &options.run,
                                    .has_stdin = true };
+    cleanup_result struct holt_template *found = NULL;
     int next, status;
 
     if (!command_parse(&command_run, &options, argc, argv, &next, &status))
         return status;
     next += image_take(&options.run, argc - next, argv + next);
-    if (next == argc)
-        return command_misused(&command_run, "needs a COMMAND");
+    if (next == argc && !options.run.template)
+        return command_misused(&command_run, "needs an IMAGE or a COMMAND");
     if (options.run.output.wants_json && !options.is_detached)
         return command_misused(&command_run, "--output needs --detach");
     request.args = argv + next;
     status = pull_if_missing(options.run.template);
+    if (status == STATUS_OK && next == argc)
+        status = image_command(options.run.template, &found, &request.args);
     if (status != STATUS_OK)
         return STATUS_HOLT;
     return run_named_is_wanted(&options) ? run_named(&options, request.args) : run_follow(&request);
@@ -147,7 +169,7 @@ static const struct option_table table = { run_sandbox_rows, RUN_SANDBOX_ROWS, &
 const struct command command_run = {
     .group = "Sandboxes",
     .name = "run",
-    .operands = "[IMAGE] [--] COMMAND [ARGUMENT...]",
+    .operands = "[IMAGE] [--] [COMMAND [ARGUMENT...]]",
     .summary = "Run a command in a throw-away sandbox",
     .example = "holt run --memory 512M --timeout 30s -- python3 -c 'print(\"hi\")'",
     .options = &table,

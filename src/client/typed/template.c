@@ -22,6 +22,10 @@ static void template_fill(void *result, struct holt_template *template,
         .shared_count = message->shared_with_count,
         .is_public = message->public,
         .digest = message->digest,
+        .command = message->command,
+        .command_count = message->command_count,
+        .ports = message->image ? message->image->ports : NULL,
+        .port_count = message->image ? message->image->ports_count : 0,
     };
 }
 
@@ -56,6 +60,26 @@ int holt_template_list_all(struct holt *holt, int64_t deadline, struct holt_temp
                            struct holt_error *error)
 {
     return templates_list(holt, true, deadline, ret, error);
+}
+
+static int found_fill(void *result, const void *message, struct holt_error *error)
+{
+    const struct msg_list_templates_response *reply = message;
+
+    if (reply->templates_count != 1)
+        return error_set(error, "internal", "the daemon sent %zu templates instead of one",
+                         reply->templates_count);
+    template_fill(result, result, reply->templates);
+    return 0;
+}
+
+int holt_template_find(struct holt *holt, const char *name, int64_t deadline,
+                       struct holt_template **ret, struct holt_error *error)
+{
+    const struct msg_list_templates_request request = { .name = name };
+    const struct client_call call = { &method_template_service_list, &request, true, deadline };
+
+    return client_call_for(holt, &call, sizeof(**ret), found_fill, ret, error);
 }
 
 struct import {

@@ -181,9 +181,14 @@ static bool user_of(const char *line, struct names_user *ret)
     return true;
 }
 
+static bool is_digits(const char *text)
+{
+    return text[strspn(text, "0123456789")] == '\0';
+}
+
 static int find_one(const struct names *names, const char *user, struct names_user *ret)
 {
-    bool is_number = user[strspn(user, "0123456789")] == '\0';
+    bool is_number = is_digits(user);
     uint32_t wanted = 0;
 
     if (is_number && !line_number_field(user, 0, &wanted))
@@ -220,4 +225,31 @@ int names_find(const struct names *names, const char *users, struct names_user *
         users += len;
     } while (r == -ENOENT && *users++ == ':');
     return r;
+}
+
+static int group_find(const struct names *names, const char *group, uint32_t *ret)
+{
+    size_t len = strlen(group);
+
+    if (is_digits(group))
+        return line_number_field(group, 0, ret) ? 0 : -EINVAL;
+    for (const char *line = names->files[GROUP].text; line; line = next_line(line)) {
+        const char *name = NULL;
+
+        if (line_field(line, 0, &name) == len && strncmp(name, group, len) == 0 &&
+            line_number_field(line, 2, ret))
+            return 0;
+    }
+    return -ENOENT;
+}
+
+int names_set_group(const struct names *names, const char *group, struct names_user *user)
+{
+    int r = group_find(names, group, &user->gid);
+
+    if (r < 0)
+        return r;
+    user->groups[0] = user->gid;
+    user->group_count = 1;
+    return 0;
 }

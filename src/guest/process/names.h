@@ -34,3 +34,6 @@ void names_of(const struct names *names, uint32_t uid, uint32_t gid,
 /* Finds a user by name or number. Of several alternatives separated by ':' the first that exists
  * is used; a number always exists. Returns 0, -ENOENT or -EINVAL. */
 int names_find(const struct names *names, const char *users, struct names_user *ret);
+
+/* Makes a group, by name or number, the only one of a user. Returns 0, -ENOENT or -EINVAL. */
+int names_set_group(const struct names *names, const char *group, struct names_user *user);

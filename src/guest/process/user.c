@@ -70,6 +70,8 @@ int user_resolve(struct guest *guest, struct message_spawn *message)
 
     names_refresh(&guest->names);
     r = names_find(&guest->names, message->user, &user);
+    if (r == 0 && message->group[0])
+        r = names_set_group(&guest->names, message->group, &user);
     if (r == 0)
         r = set_env(message, &user);
     if (r == 0)

@@ -34,25 +34,39 @@ static void env_merge(struct image_defaults *defaults)
     defaults->spec.env = defaults->env;
 }
 
+/* USER or USER:GROUP. Without a user, a process is one of root with Holt's own defaults. */
+static void user_set(struct image_defaults *defaults)
+{
+    char *user = xstrdup(defaults->settings.user);
+    char *colon = strchr(user, ':');
+    bool has_group = colon && colon[1];
+
+    defaults->user = user;
+    if (colon)
+        *colon = '\0';
+    if (has_group)
+        defaults->spec.group = colon + 1;
+    if (*user && strcmp(user, "root") != 0 && strcmp(user, "0") != 0)
+        defaults->spec.user = user;
+    else if (has_group)
+        defaults->spec.user = "0";
+}
+
 void image_defaults_take(struct host *host, const char *template, const struct process_spec *spec,
                          struct image_defaults *ret)
 {
     struct err ignored;
 
     *ret = (struct image_defaults){ .spec = *spec };
-    /* Only such templates can be images; others need not be read. */
-    if (strncmp(template, TEMPLATE_MADE_PREFIX, strlen(TEMPLATE_MADE_PREFIX)) != 0 ||
+    if (strcmp(template, TEMPLATE_HOST) == 0 ||
         template_settings_read(host->store, template, &ret->settings, &ignored) < 0 ||
         !ret->settings.image)
         return;
     env_merge(ret);
     if (!spec->cwd && *ret->settings.workdir)
         ret->spec.cwd = ret->settings.workdir;
-    /* USER or USER:GROUP; the group is that of the user. */
-    ret->user = xstrdup(ret->settings.user);
-    ret->user[strcspn(ret->user, ":")] = '\0';
-    if (!spec->user && *ret->user && strcmp(ret->user, "root") != 0 && strcmp(ret->user, "0") != 0)
-        ret->spec.user = ret->user;
+    if (!spec->user)
+        user_set(ret);
 }
 
 void image_defaults_done(struct image_defaults *defaults)

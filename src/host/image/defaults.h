@@ -1,5 +1,5 @@
 /* What an image says of its processes: variables, user and working directory, as defaults of every
- * process of a sandbox whose template was pulled. */
+ * process of a sandbox whose template is an image. */
 #pragma once
 
 #include "host/process/process.h"

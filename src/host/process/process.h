@@ -36,6 +36,7 @@ struct process_spec {
     const char *cwd;   /* NULL: /workspace; with a user, "~" and relative paths start at its home */
     const char *user;  /* a name or uid of the sandbox, or several separated by ':', of which the
                           first that exists is used; NULL: root */
+    const char *group; /* a name or gid: its only group; needs a user; NULL: those of the user */
     bool has_stdin;    /* otherwise stdin is empty */
     bool has_terminal; /* a PTY instead of pipes */
     uint16_t rows, columns;

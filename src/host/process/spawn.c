@@ -71,6 +71,7 @@ int process_put_spawn(struct buf *out, uint32_t process, const struct process_sp
 
     spawn->cwd = spec->cwd ? spec->cwd : DEFAULT_CWD;
     spawn->user = spec->user;
+    spawn->group = spec->group;
     spawn->has_stdin = spec->has_stdin;
     spawn->has_terminal = spec->has_terminal;
     spawn->rows = spec->rows;
@@ -113,7 +114,7 @@ void process_explain_failure(const struct message_failed *failed, char *into, si
     else if (failed->step == FAILED_CWD && failed->errnum == ENOENT)
         (void)snprintf(into, size, "the working directory does not exist");
     else if (failed->step == FAILED_USER && failed->errnum == ENOENT)
-        (void)snprintf(into, size, "no such user in the sandbox");
+        (void)snprintf(into, size, "no such user or group in the sandbox");
     else if (failed->step == FAILED_SETUP && failed->errnum == EAGAIN)
         (void)snprintf(into, size, "out of processes: the limit of the sandbox or host is reached");
     else if (failed->step == FAILED_SETUP && failed->errnum == EINTR)

@@ -53,7 +53,8 @@ struct process_spec *process_spec_copy(const struct process_spec *spec)
 {
     size_t slots = words_count(spec->args) + words_count(spec->env) + 2;
     size_t bytes = words_size(spec->args) + words_size(spec->env) + text_size(spec->cwd) +
-                   text_size(spec->tag) + text_size(spec->key) + text_size(spec->user);
+                   text_size(spec->tag) + text_size(spec->key) + text_size(spec->user) +
+                   text_size(spec->group);
     struct process_spec *copy = xcalloc(1, sizeof(*copy) + slots * sizeof(char *) + bytes);
     char **lists = (char **)(void *)(copy + 1);
     char *room = (char *)(lists + slots);
@@ -63,6 +64,7 @@ struct process_spec *process_spec_copy(const struct process_spec *spec)
     copy->env = words_copy(&lists, &room, spec->env);
     copy->cwd = text_copy(&room, spec->cwd);
     copy->user = text_copy(&room, spec->user);
+    copy->group = text_copy(&room, spec->group);
     copy->tag = text_copy(&room, spec->tag);
     copy->key = text_copy(&room, spec->key);
     return copy;

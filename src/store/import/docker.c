@@ -84,11 +84,15 @@ static int image_choose(const json_t *images, const json_t **ret, struct err *er
     return 0;
 }
 
+static int config_read(int image_fd, const json_t *image, json_t **ret, struct err *err)
+{
+    return file_json(image_fd, json_string_value(json_object_get(image, "Config")), ret, err);
+}
+
 static int config_check(int image_fd, const json_t *image, struct err *err)
 {
-    const char *path = json_string_value(json_object_get(image, "Config"));
     cleanup_json json_t *config = NULL;
-    int r = file_json(image_fd, path, &config, err);
+    int r = config_read(image_fd, image, &config, err);
 
     return r < 0 ? r : image_config_check(config, err);
 }
@@ -141,19 +145,30 @@ static int layers_apply(int image_fd, const json_t *image, struct import_root *r
     return 0;
 }
 
+/* Finds the only image of manifest.json; *ret_images, which the caller owns, holds it. */
+static int image_find(int image_fd, json_t **ret_images, const json_t **ret, struct err *err)
+{
+    int r = file_json(image_fd, "manifest.json", ret_images, err);
+
+    return r < 0 ? r : image_choose(*ret_images, ret, err);
+}
+
+int image_docker_config(int image_fd, json_t **ret, struct err *err)
+{
+    cleanup_json json_t *images = NULL;
+    const json_t *image = NULL;
+    int r = image_find(image_fd, &images, &image, err);
+
+    return r < 0 ? r : config_read(image_fd, image, ret, err);
+}
+
 int image_apply_docker(int image_fd, struct import_root *root, struct err *err)
 {
     cleanup_json json_t *images = NULL;
     const json_t *image = NULL;
-    int r = file_json(image_fd, "manifest.json", &images, err);
+    int r = image_find(image_fd, &images, &image, err);
 
-    if (r < 0)
-        return r;
-    r = image_choose(images, &image, err);
-    if (r < 0)
-        return r;
-    r = config_check(image_fd, image, err);
-    if (r < 0)
-        return r;
-    return layers_apply(image_fd, image, root, err);
+    if (r == 0)
+        r = config_check(image_fd, image, err);
+    return r < 0 ? r : layers_apply(image_fd, image, root, err);
 }

@@ -33,8 +33,13 @@ uint64_t image_layer_size(const json_t *manifest, size_t index);
 int image_layer_open(int image_fd, const json_t *manifest, size_t index, int *ret_fd,
                      struct err *err);
 
-/* Makes settings of the configuration of such an image. */
+/* Reads the configuration of the only image in a `docker save` archive, which the caller owns. */
+int image_docker_config(int image_fd, json_t **ret, struct err *err);
+
+/* Makes settings of the configuration of an image, as a document or by the digest of its manifest
+ * or index. */
 struct template_settings;
+int image_config_settings(const json_t *document, struct template_settings *ret, struct err *err);
 int image_settings(int image_fd, const char *digest, struct template_settings *ret,
                    struct err *err);
 

@@ -67,16 +67,12 @@ static json_t *facts_of(const json_t *config)
     return image;
 }
 
-int image_settings(int image_fd, const char *digest, struct template_settings *ret, struct err *err)
+int image_config_settings(const json_t *document, struct template_settings *ret, struct err *err)
 {
-    cleanup_json json_t *document = NULL, *object = NULL;
-    const json_t *config;
+    const json_t *config = json_object_get(document, "config");
+    cleanup_json json_t *object = NULL;
     const char *workdir = "", *user = "";
-    int r = image_config_read(image_fd, digest, &document, err);
 
-    if (r < 0)
-        return r;
-    config = json_object_get(document, "config");
     if (config && (json_get_text(config, "WorkingDir", &workdir, err) < 0 ||
                    json_get_text(config, "User", &user, err) < 0))
         return err_wrap(err, "image configuration");
@@ -87,4 +83,12 @@ int image_settings(int image_fd, const char *digest, struct template_settings *r
     if (!object)
         return err_set(err, ERR_INVALID, "image configuration: a text is not UTF-8");
     return template_settings_parse(object, ret, err);
+}
+
+int image_settings(int image_fd, const char *digest, struct template_settings *ret, struct err *err)
+{
+    cleanup_json json_t *document = NULL;
+    int r = image_config_read(image_fd, digest, &document, err);
+
+    return r < 0 ? r : image_config_settings(document, ret, err);
 }

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/files/tree.h"
+#include "base/json.h"
 #include "base/text/parse.h"
 #include "store/import/copy.h"
 #include "store/import/extract.h"
@@ -52,10 +53,17 @@ static int image_unpack(struct import *import, int fd, int image_fd, struct err 
 
 static int image_import(struct import *import, int image_fd, struct err *err)
 {
+    cleanup_json json_t *manifest = NULL, *config = NULL;
+    bool is_oci = image_is_oci(image_fd);
+    int r;
+
     import->root.is_layered = true;
-    if (image_is_oci(image_fd))
-        return image_apply_oci(image_fd, &import->root, err);
-    return image_apply_docker(image_fd, &import->root, err);
+    r = is_oci ? image_apply_oci(image_fd, &import->root, err)
+               : image_apply_docker(image_fd, &import->root, err);
+    if (r == 0)
+        r = is_oci ? image_layout_read(image_fd, &manifest, &config, err)
+                   : image_docker_config(image_fd, &config, err);
+    return r < 0 ? r : image_config_settings(config, &import->settings, err);
 }
 
 /* Roots and images have no names in common, so the first entry decides, and a root is not
@@ -129,6 +137,23 @@ static int source_import(struct import *import, const struct template_source *so
                    import_label(path).text);
 }
 
+/* Writes the settings of the image and those of the source, which win. */
+static int settings_write(struct import *import, const struct template_source *source,
+                          struct err *err)
+{
+    cleanup_with(template_settings_done) struct template_settings both = { .object = NULL };
+    cleanup_json json_t *object = NULL;
+    int r;
+
+    if (!import->settings.object)
+        return source->settings ? template_settings_write_at(import->fd, source->settings, err) : 0;
+    object = json_copy(import->settings.object);
+    if (source->settings)
+        (void)json_object_update(object, source->settings->object);
+    r = template_settings_parse(object, &both, err);
+    return r < 0 ? r : template_settings_write_at(import->fd, &both, err);
+}
+
 /* Renames the complete template to its name. */
 static int import_publish(struct import *import, const struct template_source *source,
                           struct template_meta *ret_meta, struct err *err)
@@ -140,15 +165,14 @@ static int import_publish(struct import *import, const struct template_source *s
         .files = import->budget.files,
         .created_at = time(NULL),
     };
-    int r = 0;
+    int r;
 
     memcpy(meta.base, import->base, sizeof(meta.base));
     if (source->digest)
         (void)snprintf(meta.digest, sizeof(meta.digest), "%s", source->digest);
     if (meta.files == 0)
         return err_set(err, ERR_INVALID, "the template is empty");
-    if (source->settings)
-        r = template_settings_write_at(import->fd, source->settings, err);
+    r = settings_write(import, source, err);
     if (r == 0)
         r = import_seal(import, &meta, err);
     if (r < 0)

@@ -169,6 +169,7 @@ int import_seal(struct import *import, const struct template_meta *meta, struct 
 void import_done(struct import *import)
 {
     import_root_done(&import->root);
+    template_settings_done(&import->settings);
     image_layers_free(import->layers);
     import->layers = NULL;
     import->root_fd = fd_close(import->root_fd);

@@ -4,6 +4,7 @@
 #include "store/import/import.h"
 #include "store/import/root.h"
 #include "store/store_internal.h"
+#include "store/template/settings.h"
 
 struct import {
     struct store *store;
@@ -12,8 +13,9 @@ struct import {
     int root_fd;                    /* of its rootfs */
     struct import_budget budget;
     struct import_root root;
-    char base[TEMPLATE_NAME_MAX + 1]; /* template below; "": none */
-    struct image_layers *layers;      /* that are held; NULL: none */
+    char base[TEMPLATE_NAME_MAX + 1];  /* template below; "": none */
+    struct image_layers *layers;       /* that are held; NULL: none */
+    struct template_settings settings; /* of an image in an archive; object NULL: none */
 };
 
 #define IMPORT_INIT(store_, bytes_max_, files_max_)                                                \

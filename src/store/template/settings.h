@@ -27,8 +27,8 @@ struct template_settings {
     const char *runtime_min; /* the weakest runtime that they may have */
     const json_t *network;   /* a layer, see net/policy.h; NULL: unset */
     const json_t *command;   /* array of strings: what runs if a client names no command, or NULL */
-    const json_t *image; /* facts of the image that the template was pulled from; NULL: none. Env,
-                            workdir and user then apply to the processes of all clients */
+    const json_t *image;     /* facts of the image that the template was made from; NULL: none. Env,
+                                workdir and user then apply to the processes of all clients */
 };
 
 /* Parses settings: {"env": {}, "workdir", "user", "startCommand",

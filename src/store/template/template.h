@@ -13,6 +13,9 @@ struct store;
 
 enum { TEMPLATE_NAME_MAX = 64, TEMPLATE_TREES_MAX = 11, TEMPLATE_LAYERS_MAX = 30 };
 
+/* Name of the template that is made from this machine. */
+#define TEMPLATE_HOST "host"
+
 struct template_info {
     char name[TEMPLATE_NAME_MAX + 1];
     bool is_host; /* made from the host's own /usr; cannot be removed */

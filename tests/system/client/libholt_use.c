@@ -584,8 +584,11 @@ static void use_history(const char *sandbox)
     CHECK(holt_template_list_all(holt, soon(), &templates, &error) == 0);
     CHECK(templates->count >= 2);
     holt_free(templates);
+    CHECK(holt_template_find(holt, "committed", soon(), &template, &error) == 0);
+    CHECK(strcmp(template->name, "committed") == 0 && template->command_count == 0);
+    holt_free(template);
     CHECK(holt_template_remove(holt, "committed", soon(), &error) == 0);
-    CHECK(holt_template_remove(holt, "committed", soon(), &error) == -1);
+    CHECK(holt_template_find(holt, "committed", soon(), &template, &error) == -1);
     IS(error.cause, "TemplateNotFound");
 }
 

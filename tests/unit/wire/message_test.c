@@ -228,6 +228,7 @@ static void a_spawn_comes_back(void)
     CHECK(spawn.rlimits[1].hard == UINT64_MAX);
     CHECK(spawn.has_stdin && spawn.has_terminal && spawn.rows == 24 && spawn.columns == 80);
     CHECK_TEXT(spawn.user, "");
+    CHECK_TEXT(spawn.group, "");
     CHECK(!spawn.waits_for_writers);
     message_spawn_done(&spawn);
 }
@@ -247,11 +248,13 @@ static void a_spawn_may_name_a_user(void)
                                         .arg_count = 1,
                                         .cwd = "~",
                                         .user = name,
+                                        .group = "staff",
                                         .waits_for_writers = true };
         CHECK(message_put_spawn(&out, 1, 0, &spawn) == 0);
         CHECK(frame_parse(out.data, out.len, SAMPLES_MAX, &frame) == (long)out.len);
         CHECK(message_get_spawn(&frame, &back) == (len == MESSAGE_USER_MAX));
         CHECK_TEXT(back.user, name);
+        CHECK_TEXT(back.group, "staff");
         CHECK(back.waits_for_writers);
         message_spawn_done(&back);
     }
