@@ -1,6 +1,9 @@
 // Content that a sandbox, a client or another owner chooses: markup, scripts, escape sequences, directions,
 // control characters, very long lines. Nothing is executed or loaded, and no view gets wider than the window.
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { claim, eventually, finish, forgive, go, open, sleep, startDaemon } from "./lib.mjs";
 import { show, views } from "./views.mjs";
 
@@ -11,8 +14,15 @@ const escapes = "\x1b[2J\x1b[31m\x1b]0;hijacked\x07\x1b]52;c;cHduZWQ=\x07\x1b]8;
 const long = "W".repeat(1 << 20);
 const shown = `${markup} ${link} ${rtl}`;
 
+const names = ["notes.txt", markup.replaceAll("/", "_"), rtl, "new\nline", "tab\tand\rreturn", "esc\x1b[31mred", "n".repeat(255), "-rf", "..hidden", " blank "];
+
 const daemon = await startDaemon();
+const folder = mkdtempSync(join(tmpdir(), "holt-codebase."));
+for (const name of names) writeFileSync(join(folder, name), shown);
+await daemon.holt("codebase", "add", "app", folder);
+rmSync(folder, { recursive: true });
 const { sandbox } = await daemon.call("SandboxService/Create", {
+  codebase: { codebase: "app", path: "/srv/app" }, permissions: { preset: "agent-safe", rules: [`/${markup.replaceAll("/", "_")}${rtl}=read`] },
   name: "x".repeat(128), labels: { ["k".repeat(63)]: "v".repeat(255), html: markup, link, rtl, template: "{{constructor.constructor('pwned=1')()}}" },
 });
 const id = sandbox.id;
@@ -22,7 +32,6 @@ await run("sh", "-c", "head -c 1048576 /dev/zero | tr '\\0' W; echo; head -c 104
 await run("sh", "-c", `printf '%s' "$1"; sleep 600`, escapes);
 await daemon.call("ProcessService/Launch", { sandboxId: id, process: { args: ["sleep", "600", shown, escapes] }, port: 8000 });
 await run("true", markup, rtl, "a".repeat(5000), escapes);
-const names = ["notes.txt", markup.replaceAll("/", "_"), rtl, "new\nline", "tab\tand\rreturn", "esc\x1b[31mred", "n".repeat(255), "-rf", "..hidden", " blank "];
 for (const name of names) {
   await daemon.call("ProcessService/Start", { sandboxId: id, process: { args: ["sh", "-c", `printf '%s' "$2" >"/workspace/$1"`, "sh", name, shown] } });
 }
