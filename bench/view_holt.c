@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Operations on files through an overlay alone, and through holt-view over it.
  *
- * usage: view_holt FILES SECONDS [PASSTHROUGH_LL]     as root, in a mount namespace of its own,
- *                                     with holt-view beside this program
- * Prints one JSON object for each operation and file system: operations a second on one thread, or
- * MB a second. The files are on a tmpfs, so that no disk is measured. */
+ * usage: view_holt FILES SECONDS [PASSTHROUGH_LL [BINDFS]]     as root, in a mount namespace of its
+ *                                     own, with holt-view beside this program
+ * Prints one JSON object for each operation and file system: operations a second on one thread, MB
+ * a second, or the milliseconds of a program. The files are on a tmpfs, so that no disk is
+ * measured. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/limits.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -25,6 +27,8 @@
 #include "kernel/mount.h"
 
 enum { FILES_PER_DIRECTORY = 100, DATA_BYTES = 64 << 20, BLOCK_BYTES = 1 << 20, NAME_BYTES = 64 };
+enum { ROUNDS = 5, PEERS = 2, SUBJECTS_MAX = 2 + PEERS, PEER_FILES = 1 << 20, PEER_SPARE = 1000 };
+enum { OPENED_MAX = 10000 }; /* files that single operations use */
 
 static const char rules[] = "/**=write\n**/.env*=none@1\n/vendor/**=read@2\n";
 
@@ -61,7 +65,8 @@ static const char *file_name(unsigned index)
 static double open_read_close(int dir_fd, unsigned i)
 {
     char text[64];
-    int fd = openat(dir_fd, file_name(i % file_count), O_RDONLY | O_CLOEXEC);
+    int fd = openat(dir_fd, file_name(i % (file_count < OPENED_MAX ? file_count : OPENED_MAX)),
+                    O_RDONLY | O_CLOEXEC);
 
     check(fd >= 0 && read(fd, text, sizeof(text)) > 0, "open and read");
     (void)close(fd);
@@ -72,7 +77,9 @@ static double stat_again(int dir_fd, unsigned i)
 {
     struct stat st;
 
-    check(fstatat(dir_fd, file_name(i % file_count), &st, 0) == 0, "stat");
+    check(fstatat(dir_fd, file_name(i % (file_count < OPENED_MAX ? file_count : OPENED_MAX)), &st,
+                  0) == 0,
+          "stat");
     return 1;
 }
 
@@ -106,7 +113,8 @@ static double list_directory(int dir_fd, unsigned i)
     int fd;
     DIR *dir;
 
-    (void)snprintf(name, sizeof(name), "d%u", i % (file_count / FILES_PER_DIRECTORY));
+    (void)snprintf(name, sizeof(name), "d%u",
+                   i % FILES_PER_DIRECTORY % (file_count / FILES_PER_DIRECTORY));
     fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     dir = fdopendir(fd);
     check(dir, "opendir");
@@ -156,26 +164,138 @@ static const struct {
     { "read", "MB/s", read_data },
 };
 
-static void measure(const char *system, int dir_fd)
+/* --- programs ----------------------------------------------------------------------------------
+ */
+
+/* A build makes what it made before again. */
+static const struct {
+    const char *name, *command;
+    bool reads_all; /* files */
+} programs[] = {
+    { "git status", "git status --porcelain", true },
+    { "ripgrep", "rg --quiet 'nothing has this' || [ $? = 1 ]", true },
+    { "build of 20 C files", "make -s -C project clean all", false },
+};
+
+/* Runs a command in the directory. */
+static void program_run(int dir_fd, const char *command)
 {
+    int status = 0;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        const int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+        if (fchdir(dir_fd) == 0 && dup2(fd, STDOUT_FILENO) >= 0)
+            (void)execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+        _exit(127);
+    }
+    check(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0, command);
+}
+
+/* The first run fills caches. */
+static double program_measure(int dir_fd, const char *command)
+{
+    double began;
+
+    program_run(dir_fd, command);
+    began = now();
+    program_run(dir_fd, command);
+    return (now() - began) * 1000;
+}
+
+/* --- measuring ---------------------------------------------------------------------------------
+ */
+
+enum { RESULTS = ARRAY_SIZE(operations) + ARRAY_SIZE(programs) };
+
+static struct subject {
+    const char *name;
+    int dir_fd;
+    bool is_small; /* it cannot have all files in use */
+    double values[RESULTS][ROUNDS];
+} subjects[SUBJECTS_MAX];
+static size_t subject_count;
+
+static void subject_add(const char *name, int dir_fd, bool is_small)
+{
+    subjects[subject_count].name = name;
+    subjects[subject_count].is_small = is_small;
+    subjects[subject_count++].dir_fd = dir_fd;
+}
+
+static double operation_measure(int dir_fd, double (*run)(int dir_fd, unsigned i))
+{
+    const double began = now();
+    double work = 0, ended = began;
+
+    for (unsigned i = 0; ended - began < seconds; ended = now())
+        for (unsigned many = 0; many < 16; many++)
+            work += run(dir_fd, i++);
+    return work / (ended - began);
+}
+
+static bool subject_skips(const struct subject *subject, size_t program)
+{
+    return subject->is_small && programs[program].reads_all;
+}
+
+static void subject_measure(struct subject *subject, size_t round)
+{
+    const int dir_fd = subject->dir_fd;
     int fd = openat(dir_fd, "d0/renamed0", O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+    char name[NAME_BYTES];
 
     check(fd >= 0, "make a file to rename");
     (void)close(fd);
     next_name = 0;
-    for (size_t which = 0; which < ARRAY_SIZE(operations); which++) {
-        const double began = now();
-        double work = 0, ended = began;
+    for (size_t i = 0; i < ARRAY_SIZE(operations); i++)
+        subject->values[i][round] = operation_measure(dir_fd, operations[i].run);
+    for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
+        if (!subject_skips(subject, i))
+            subject->values[ARRAY_SIZE(operations) + i][round] =
+                program_measure(dir_fd, programs[i].command);
+    (void)snprintf(name, sizeof(name), "d0/renamed%u", next_name);
+    check(unlinkat(dir_fd, name, 0) == 0, "unlink");
+}
 
-        for (unsigned i = 0; ended - began < seconds; ended = now())
-            for (unsigned many = 0; many < 16; many++)
-                work += operations[which].run(dir_fd, i++);
-        (void)printf("{\"bench\":\"view\",\"system\":\"%s\",\"operation\":\"%s\",\"unit\":\"%s\","
-                     "\"files\":%u,\"value\":%.0f}\n",
-                     system, operations[which].name, operations[which].unit, file_count,
-                     work / (ended - began));
-        (void)fflush(stdout);
+static int value_compare(const void *a, const void *b)
+{
+    const double left = *(const double *)a, right = *(const double *)b;
+
+    return (left > right) - (left < right);
+}
+
+static void report(const char *system, const char *operation, const char *unit, double value)
+{
+    (void)printf("{\"bench\":\"view\",\"system\":\"%s\",\"operation\":\"%s\",\"unit\":\"%s\","
+                 "\"files\":%u,\"value\":%.*f}\n",
+                 system, operation, unit, file_count, value < 100 ? 1 : 0, value);
+}
+
+/* Prints the median of all rounds. */
+static void subject_report(struct subject *subject)
+{
+    for (size_t i = 0; i < RESULTS; i++) {
+        const bool is_program = i >= ARRAY_SIZE(operations);
+        const size_t which = is_program ? i - ARRAY_SIZE(operations) : i;
+
+        if (is_program && subject_skips(subject, which))
+            continue;
+        qsort(subject->values[i], ROUNDS, sizeof(double), value_compare);
+        report(subject->name, is_program ? programs[which].name : operations[which].name,
+               is_program ? "ms" : operations[which].unit, subject->values[i][ROUNDS / 2]);
     }
+}
+
+/* Measures all in turn, so that a disturbance affects all. */
+static void measure(void)
+{
+    for (size_t round = 0; round < ROUNDS; round++)
+        for (size_t i = 0; i < subject_count; i++)
+            subject_measure(&subjects[i], round);
+    for (size_t i = 0; i < subject_count; i++)
+        subject_report(&subjects[i]);
 }
 
 /* --- file systems ------------------------------------------------------------------------------
@@ -198,6 +318,23 @@ static void files_make(int dir_fd)
     }
 }
 
+/* Makes a repository of the files, with a small project in C. */
+static void project_make(int dir_fd)
+{
+    program_run(
+        dir_fd,
+        "mkdir project && cd project && for i in $(seq 20); do\n"
+        "for j in $(seq 20); do echo \"int f${i}_$j(int a, char **b) "
+        "{ return a > $j && *b ? a * $i : printf(\\\"%d\\\", a); }\"; done |\n"
+        "sed '1i#include <stdio.h>' >file$i.c; done\n"
+        "echo 'int main(void) { return 0; }' >main.c\n"
+        "printf 'all: program\\nprogram: $(patsubst %%.c,%%.o,$(wildcard *.c))\\n\\tcc -o $@ $^\\n"
+        "clean:\\n\\trm -f *.o program\\n' >Makefile\n"
+        "cd .. && printf '*.o\\nprogram\\ndata\\nrenamed*\\n' >.gitignore && git init -q . && git "
+        "add . &&\n"
+        "git -c user.name=bench -c user.email=bench@localhost commit -q -m bench");
+}
+
 static int directory_make(int parent_fd, const char *name)
 {
     check(mkdirat(parent_fd, name, 0755) == 0, name);
@@ -218,29 +355,68 @@ static int overlay_make(int dir_fd, int lower_fd, const char *upper, const char 
     return fd;
 }
 
-/* Runs libfuse's own example over an overlay. */
-static void peer_measure(int dir_fd, const char *dir, int lower_fd, const char *program)
+/* Attaches a mount, as programs need to know where they are. */
+static void attach(const char *system, int dir_fd, int mount_fd)
 {
-    char source[NAME_BYTES], target[NAME_BYTES], options[2 * NAME_BYTES];
-    int source_fd = directory_make(dir_fd, "source"), target_fd = directory_make(dir_fd, "peer");
-    int overlay_fd = overlay_make(dir_fd, lower_fd, "upper3", "work3"), status = 0;
+    int fd = directory_make(dir_fd, system);
+
+    check(mount_attach(mount_fd, fd) == 0, "attach");
+    (void)close(fd);
+    fd = openat(dir_fd, system, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    subject_add(system, fd, false);
+}
+
+/* A program that serves a directory as another one. */
+struct peer {
+    const char *name, *program;
+    const char *options;               /* NULL: the program takes two directories */
+    const char *source, *upper, *work; /* names of directories */
+    bool has_descriptors;              /* one for every file that the kernel knows */
+};
+
+/* Returns how many descriptors a process may have, which is as many as this one can allow it. */
+static unsigned files_max(void)
+{
+    struct rlimit files = { .rlim_cur = PEER_FILES, .rlim_max = PEER_FILES };
+
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+    check(getrlimit(RLIMIT_NOFILE, &files) == 0, "getrlimit");
+    return (unsigned)files.rlim_cur;
+}
+
+static void peer_exec(const struct peer *peer, const char *source, const char *target)
+{
+    char options[3 * NAME_BYTES];
+
+    (void)snprintf(options, sizeof(options), "%s,source=%s", peer->options ? peer->options : "",
+                   source);
+    if (peer->options)
+        (void)execl(peer->program, peer->program, "-o", options, target, (char *)NULL);
+    else
+        (void)execl(peer->program, peer->program, source, target, (char *)NULL);
+    _exit(1);
+}
+
+/* Starts a peer over an overlay of its own. */
+static void peer_start(int dir_fd, const char *dir, int lower_fd, const struct peer *peer)
+{
+    char source[NAME_BYTES + 16], target[NAME_BYTES + 16];
+    const bool is_small = peer->has_descriptors && files_max() < file_count + PEER_SPARE;
+    int source_fd = directory_make(dir_fd, peer->source),
+        target_fd = directory_make(dir_fd, peer->name);
+    int overlay_fd = overlay_make(dir_fd, lower_fd, peer->upper, peer->work), status = 0;
     pid_t pid;
 
-    (void)snprintf(source, sizeof(source), "%s/source", dir);
-    (void)snprintf(target, sizeof(target), "%s/peer", dir);
-    (void)snprintf(options, sizeof(options), "source=%s,cache=always", source);
+    (void)snprintf(source, sizeof(source), "%s/%s", dir, peer->source);
+    (void)snprintf(target, sizeof(target), "%s/%s", dir, peer->name);
     check(mount_attach(overlay_fd, source_fd) == 0, "attach the overlay of the peer");
     pid = fork();
-    if (pid == 0) {
-        (void)execl(program, program, "-o", options, target, (char *)NULL);
-        _exit(1);
-    }
-    check(waitpid(pid, &status, 0) == pid && status == 0, program);
+    if (pid == 0)
+        peer_exec(peer, source, target);
+    check(waitpid(pid, &status, 0) == pid && status == 0, peer->program);
     (void)close(target_fd);
     target_fd = open(target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    measure("passthrough_ll", target_fd);
-    (void)close(target_fd);
-    (void)umount2(target, MNT_DETACH);
+    subject_add(peer->name, target_fd, is_small);
     (void)close(overlay_fd);
     (void)close(source_fd);
 }
@@ -250,6 +426,10 @@ int main(int argc, char **argv)
     static const struct view_events no_events;
     char dir[] = "/tmp/holt-bench-XXXXXX";
     struct err err = { 0 };
+    struct peer peers[PEERS] = {
+        { "passthrough_ll", NULL, "cache=always", "source3", "upper3", "work3", true },
+        { "bindfs", NULL, NULL, "source4", "upper4", "work4", false },
+    };
     struct views *views;
     struct view *view;
     int dir_fd, lower_fd, overlay_fd, served_fd, mount_fd;
@@ -260,8 +440,10 @@ int main(int argc, char **argv)
     check(file_count >= FILES_PER_DIRECTORY && mkdtemp(dir), dir);
     check(mount("tmpfs", dir, "tmpfs", 0, "mode=0755") == 0, "mount a tmpfs");
     dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    check(dir_fd >= 0 && fchdir(dir_fd) == 0, dir);
     lower_fd = directory_make(dir_fd, "lower");
     files_make(lower_fd);
+    project_make(lower_fd);
     overlay_fd = overlay_make(dir_fd, lower_fd, "upper", "work");
     served_fd = overlay_make(dir_fd, lower_fd, "upper2", "work2");
     check(views_start(dir_fd, &no_events, &views, &err) == 0, err.msg);
@@ -273,18 +455,24 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "%s\n", err.msg);
         return 1;
     }
-    (void)printf("{\"bench\":\"view\",\"system\":\"holt-view\",\"operation\":\"start\","
-                 "\"unit\":\"ms\",\"files\":%u,\"value\":%.2f}\n",
-                 file_count, (now() - began) * 1000);
+    report("holt-view", "start", "ms", (now() - began) * 1000);
     (void)close(served_fd);
-    measure("overlay", overlay_fd);
-    measure("holt-view", mount_fd);
-    if (argc > 3)
-        peer_measure(dir_fd, dir, lower_fd, argv[3]);
+    attach("overlay", dir_fd, overlay_fd);
+    attach("holt-view", dir_fd, mount_fd);
+    for (int i = 0; i < PEERS && i + 3 < argc; i++) {
+        peers[i].program = argv[i + 3];
+        peer_start(dir_fd, dir, lower_fd, &peers[i]);
+    }
+    measure();
     (void)close(overlay_fd);
     (void)close(mount_fd);
+    for (size_t i = 0; i < subject_count; i++) {
+        (void)close(subjects[i].dir_fd);
+        (void)umount2(subjects[i].name, MNT_DETACH);
+    }
     view_stop(view);
     views_stop(views);
+    check(chdir("/") == 0, "/");
     (void)umount2(dir, MNT_DETACH);
     (void)rmdir(dir);
     return 0;
