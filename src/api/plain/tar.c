@@ -51,7 +51,7 @@ struct tar_writer *tar_writer_new(struct buf *out, const char *top)
     return NULL;
 }
 
-/* Freeing an archive writes its end: into nothing. */
+/* Closing an archive writes its end: into nothing. Freeing does not close one that has failed. */
 void tar_writer_free(struct tar_writer *tar)
 {
     struct buf nothing = { .max = 0 };
@@ -60,6 +60,8 @@ void tar_writer_free(struct tar_writer *tar)
         return;
     tar->out = &nothing;
     archive_entry_free(tar->entry);
+    if (tar->archive)
+        (void)archive_write_close(tar->archive);
     (void)archive_write_free(tar->archive);
     free(tar->top);
     free(tar);

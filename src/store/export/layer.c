@@ -52,9 +52,12 @@ struct layer_writer {
 
 static void layer_writer_done(struct layer_writer *writer)
 {
-    /* Freeing an archive writes its end. */
-    if (writer->archive)
+    /* Nothing is added to an entry that is not whole. An archive that has failed is not closed when
+     * it is freed, and its buffer would be lost. */
+    if (writer->archive) {
         (void)archive_write_fail(writer->archive);
+        (void)archive_write_close(writer->archive);
+    }
     (void)archive_write_free(writer->archive);
     archive_entry_free(writer->entry);
     archive_entry_linkresolver_free(writer->links);
