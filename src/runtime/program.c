@@ -70,7 +70,7 @@ int program_start(const char *name, const int *fds, size_t fd_count, pid_t *ret_
     cleanup_close int program_fd = -EBADF;
     int r = program_find(name, &path, err);
 
-    if (r < 0)
+    if (r < 0 || !path)
         return r;
     program_fd = open(path, O_PATH | O_CLOEXEC);
     if (program_fd < 0)
