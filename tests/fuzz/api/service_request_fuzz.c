@@ -192,6 +192,16 @@ static int check_owned_template_reserve(struct host *host, const struct caller *
     return hosts_refusal(err);
 }
 
+static int check_owned_template_find(struct host *host, const struct caller *caller,
+                                     const char *name, struct template_record *ret, struct err *err)
+{
+    (void)host;
+    (void)caller;
+    (void)ret;
+    assert(*name && strlen(name) <= TEMPLATE_WORD_MAX);
+    return hosts_refusal(err);
+}
+
 static struct store *check_host_store(struct host *host)
 {
     (void)host;
@@ -223,6 +233,7 @@ static int check_owned_template_list(struct host *host, const struct caller *cal
 #define shell_list check_shell_list
 #define port_list check_port_list
 #define host_store check_host_store
+#define owned_template_find check_owned_template_find
 #define owned_template_remove check_owned_template_remove
 #define owned_template_share check_owned_template_share
 #define owned_template_reserve check_owned_template_reserve
