@@ -29,15 +29,17 @@ static struct egress *egress_of(const struct llm_exchange *exchange)
 /* --- replies --- */
 
 /* What a client sends before its turn stays in the socket. Few do, so the events change only when
- * one does. */
+ * one does. A request that is here already waits for the next turn of the loop: answered at once,
+ * thousands of small ones would be calls within calls. */
 void llm_client_watch(struct llm_exchange *exchange)
 {
+    bool has_next = exchange->state == LLM_IDLE && exchange->pending.len > 0;
     uint32_t events = EPOLLRDHUP;
 
     exchange->is_early &= exchange->state != LLM_IDLE;
     if (!exchange->is_early)
         events |= EPOLLIN;
-    if (exchange->to_client.len > 0)
+    if (exchange->to_client.len > 0 || has_next)
         events |= EPOLLOUT;
     watch_set(egress_of(exchange), &exchange->connection->client.watch, events);
 }
@@ -143,8 +145,7 @@ void llm_exchange_end(struct llm_exchange *exchange)
     connection->deadline_ms = 0;
     if (connection->server.watch.fd >= 0) /* its end is noticed */
         watch_set(egress_of(exchange), &connection->server.watch, EPOLLIN | EPOLLRDHUP);
-    if (llm_client_flush(exchange) && exchange->pending.len > 0)
-        llm_client_ready(connection, 0);
+    (void)llm_client_flush(exchange);
 }
 
 void llm_refuse(struct llm_exchange *exchange, enum request_error error, const char *message,
@@ -163,51 +164,25 @@ static struct llm_exchange *exchange_of(const http_parser *parser)
     return parser->data;
 }
 
+/* The parser also takes tabs and other bytes that end a target for some servers. */
+static bool target_is_plain(const char *data, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (data[i] <= ' ' || data[i] > '~' || data[i] == '#')
+            return false;
+    return true;
+}
+
 static int target_take(http_parser *parser, const char *data, size_t len)
 {
     struct llm_exchange *exchange = exchange_of(parser);
     size_t used = strlen(exchange->target);
 
-    if (used + len >= sizeof(exchange->target))
+    if (used + len >= sizeof(exchange->target) || !target_is_plain(data, len))
         return -1;
     memcpy(exchange->target + used, data, len);
     exchange->target[used + len] = '\0';
     return 0;
-}
-
-/* Keys, framing, who pays, and what Holt decides itself; a compressed reply could not be read. */
-static bool request_field_passes(const char *name)
-{
-    static const char *const dropped[] = {
-        "host",
-        "connection",
-        "keep-alive",
-        "transfer-encoding",
-        "content-length",
-        "content-type",
-        "content-encoding",
-        "authorization",
-        "x-api-key",
-        "api-key",
-        "openai-organization",
-        "openai-project",
-        "cookie",
-        "accept-encoding",
-        "expect",
-        "upgrade",
-        "te",
-        "trailer",
-        "proxy-connection",
-        "proxy-authorization",
-        "forwarded",
-        "via",
-        "x-http-method-override",
-    };
-
-    for (size_t i = 0; i < ARRAY_SIZE(dropped); i++)
-        if (strcasecmp(name, dropped[i]) == 0)
-            return false;
-    return strncasecmp(name, "x-forwarded-", 12) != 0;
 }
 
 static void token_take(struct llm_exchange *exchange, const char *value)
@@ -220,19 +195,23 @@ static void token_take(struct llm_exchange *exchange, const char *value)
         (void)snprintf(exchange->token, sizeof(exchange->token), "%s", value);
 }
 
+/* The parser lets names have blanks, which servers pass over, or read as the rest of the line
+ * before. */
 static int request_field_end(struct llm_exchange *exchange)
 {
     struct llm_field *field = &exchange->field;
     const char *value = field->value.len > 0 ? field->value.data : "";
     int r = 0;
 
+    if (strchr(field->name, ' '))
+        return -1;
     if (strcasecmp(field->name, "x-api-key") == 0 || strcasecmp(field->name, "authorization") == 0)
         token_take(exchange, value);
     if (strcasecmp(field->name, "anthropic-version") == 0)
         exchange->is_anthropic = true;
     if (strcasecmp(field->name, "expect") == 0)
         exchange->expects = strcasecmp(value, "100-continue") == 0;
-    if (field->name[0] && request_field_passes(field->name))
+    if (field->name[0] && llm_request_field_passes(field->name))
         r = buf_printf(&exchange->fields, "%s: %s\r\n", field->name, value);
     field->name[0] = '\0';
     buf_clear(&field->value);

@@ -15,6 +15,7 @@ enum {
     LLM_HELD_MAX = 512 * 1024 * 1024,       /* of all requests that are not sent yet */
     LLM_HELD_GUEST_MAX = 256 * 1024 * 1024, /* of those of one sandbox */
     LLM_HEADERS_MAX = 32 * 1024,
+    LLM_FIELD_SIZE = 64, /* of a name */
     LLM_TO_CLIENT_MAX = 512 * 1024,
     LLM_TO_CLIENT_FULL = 32 * 1024, /* from here on the provider is not read */
     LLM_READ_BYTES = 16 * 1024,
@@ -31,7 +32,7 @@ enum llm_state {
 };
 
 struct llm_field {
-    char name[64];
+    char name[LLM_FIELD_SIZE];
     struct buf value;
     bool is_value; /* the last part was of the value */
 };
@@ -93,6 +94,15 @@ void llm_reserve(struct llm_exchange *exchange);
 
 /* Tells holtd what the request has used. */
 void llm_settle(struct llm_exchange *exchange);
+
+/* --- field.c --- */
+
+/* Not keys, framing, who pays, and what Holt decides itself; a compressed reply could not be read.
+ */
+bool llm_request_field_passes(const char *name);
+
+/* Not fields of one connection, and those that would bind the sandbox to the provider. */
+bool llm_reply_field_passes(const char *name);
 
 /* --- models.c --- */
 

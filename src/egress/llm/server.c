@@ -69,28 +69,6 @@ static ssize_t server_read(struct llm_exchange *exchange, char *data, size_t len
 
 /* --- the reply --- */
 
-/* Fields of one connection, and those that would bind the sandbox to the provider. */
-static bool reply_field_passes(const char *name)
-{
-    static const char *const dropped[] = {
-        "connection",
-        "keep-alive",
-        "transfer-encoding",
-        "content-length",
-        "trailer",
-        "upgrade",
-        "proxy-authenticate",
-        "set-cookie",
-        "alt-svc",
-        "strict-transport-security",
-    };
-
-    for (size_t i = 0; i < ARRAY_SIZE(dropped); i++)
-        if (strcasecmp(name, dropped[i]) == 0)
-            return false;
-    return true;
-}
-
 static struct llm_exchange *exchange_of(const http_parser *parser)
 {
     return parser->data;
@@ -104,7 +82,7 @@ static int reply_field_end(struct llm_exchange *exchange)
 
     if (strcasecmp(field->name, "content-type") == 0)
         exchange->usage.is_stream = strncasecmp(value, "text/event-stream", 17) == 0;
-    if (field->name[0] && reply_field_passes(field->name))
+    if (field->name[0] && llm_reply_field_passes(field->name))
         r = buf_printf(&exchange->reply_fields, "%s: %s\r\n", field->name, value);
     field->name[0] = '\0';
     buf_clear(&field->value);
