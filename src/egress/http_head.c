@@ -216,6 +216,18 @@ static int other_path_parse(struct line value, struct http_head *ret)
     return 0;
 }
 
+/* Compares a name as servers do that put fields into variables: an underscore is a hyphen there. */
+static bool name_may_be(struct line name, const char *word)
+{
+    if (name.len != strlen(word))
+        return false;
+    for (size_t i = 0; i < name.len; i++)
+        if (tolower((unsigned char)(name.at[i] == '_' ? '-' : name.at[i])) !=
+            tolower((unsigned char)word[i]))
+            return false;
+    return true;
+}
+
 static int override_parse(struct line name, struct line value, struct http_head *ret)
 {
     static const char *const methods[] = { "X-HTTP-Method-Override", "X-HTTP-Method",
@@ -223,10 +235,10 @@ static int override_parse(struct line name, struct line value, struct http_head 
     static const char *const paths[] = { "X-Original-URL", "X-Rewrite-URL" };
 
     for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
-        if (line_is(name, methods[i]))
+        if (name_may_be(name, methods[i]))
             return other_method_parse(value, ret);
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
-        if (line_is(name, paths[i]))
+        if (name_may_be(name, paths[i]))
             return other_path_parse(value, ret);
     return 0;
 }

@@ -150,6 +150,12 @@ static void a_head_tells_what_overrides_its_first_line(void)
                 &head) == 1);
     CHECK_TEXT(head.other_method, "DELETE");
     CHECK(head.other_path_len == 4 && memcmp(head.other_path, "/b?c", 4) == 0);
+    /* Servers that put fields into variables cannot tell these apart. */
+    CHECK(parse("POST / HTTP/1.1\r\nHost: a.test\r\nX_HTTP_Method-Override: put\r\n"
+                "x_original_url: /d\r\n\r\n",
+                &head) == 1);
+    CHECK_TEXT(head.other_method, "PUT");
+    CHECK(head.other_path_len == 2 && memcmp(head.other_path, "/d", 2) == 0);
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         (void)snprintf(text, sizeof(text), "GET / HTTP/1.1\r\nHost: a.test\r\n%s\r\n\r\n", bad[i]);
         CHECK(parse(text, &head) == -EBADMSG, "%s", bad[i]);
