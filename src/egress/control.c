@@ -129,17 +129,16 @@ void report_limit(struct guest *guest, enum egress_bound bound)
                                           (json_int_t)guest->number, "resource", names[bound]));
 }
 
-void report_leak(struct guest *guest, const struct broker_secret *secret, const char *host,
-                 uint16_t port, const char *where)
+void report_leak(struct guest *guest, const struct egress_leak *leak)
 {
     guest->egress->counters.leaks++;
     if (guest->leaks++ >= LEAKS_PER_SECOND)
         return;
     control_send(guest->egress,
                  json_pack("{s:s, s:I, s:s, s:s, s:o, s:i, s:s, s:b}", "do", "leak", "machine",
-                           (json_int_t)guest->number, "secret", secret->name, "id",
-                           secret->id ? secret->id : "", "host", json_text(host), "port", (int)port,
-                           "where", where, "cut", 1));
+                           (json_int_t)guest->number, "secret", leak->secret, "id",
+                           leak->id ? leak->id : "", "host", json_text(leak->host), "port",
+                           (int)leak->port, "where", leak->where, "cut", 1));
 }
 
 void report_counters(struct egress *egress)

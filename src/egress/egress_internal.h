@@ -533,9 +533,14 @@ void report_counters(struct egress *egress);
 /* Tells holtd that the sandbox has reached a bound, once a minute at most. */
 void report_limit(struct guest *guest, enum egress_bound bound);
 
-/* Tells holtd that a secret was seen where it must not be. `where` is a word of control.h. */
-void report_leak(struct guest *guest, const struct broker_secret *secret, const char *host,
-                 uint16_t port, const char *where);
+/* Tells holtd that a secret was seen where it must not be. */
+struct egress_leak {
+    const char *secret, *id; /* id NULL: the key of a provider of models */
+    const char *host;
+    uint16_t port;
+    const char *where; /* a word of control.h */
+};
+void report_leak(struct guest *guest, const struct egress_leak *leak);
 
 /* Reports the sandboxes that were active since the last call. */
 void report_active(struct egress *egress);

@@ -264,8 +264,11 @@ static bool placeholder_is_seen(struct connection *connection, size_t before)
                               connection->in.data + before, connection->cleared - before);
 
     if (found >= 0)
-        report_leak(connection->guest, &secrets->items[found], connection->name, connection->port,
-                    "plain");
+        report_leak(connection->guest, &(struct egress_leak){ .secret = secrets->items[found].name,
+                                                              .id = secrets->items[found].id,
+                                                              .host = connection->name,
+                                                              .port = connection->port,
+                                                              .where = "plain" });
     return found >= 0;
 }
 

@@ -136,9 +136,13 @@ int session_refuse(struct session *session, unsigned status, const char *reason)
 int session_leak(struct session *session, size_t secret, const char *where, const char *reason)
 {
     const struct connection *connection = session->connection;
+    const struct broker_secret *seen = &session->secrets->items[secret];
 
-    report_leak(connection->guest, &session->secrets->items[secret], connection->name,
-                connection->port, where);
+    report_leak(connection->guest, &(struct egress_leak){ .secret = seen->name,
+                                                          .id = seen->id,
+                                                          .host = connection->name,
+                                                          .port = connection->port,
+                                                          .where = where });
     return session_refuse(session, 403, reason);
 }
 

@@ -126,7 +126,8 @@ static void request_begin(struct llm_exchange *exchange)
     exchange->reply_fields = (struct buf)BUF_INIT(LLM_HEADERS_MAX);
     llm_request_drop(exchange);
     exchange->call = CALL_UNKNOWN;
-    exchange->reply_is_begun = exchange->reply_is_whole = false;
+    exchange->reply_is_begun = exchange->reply_is_whole = exchange->has_key = false;
+    sieve_done(&exchange->sieve);
     exchange->reply_bytes = 0;
     exchange->ticket = 0;
     exchange->model = NULL;
@@ -571,6 +572,7 @@ void llm_free(struct connection *connection)
     if (!exchange)
         return;
     llm_table_unref(exchange->table);
+    sieve_done(&exchange->sieve);
     buf_done(&exchange->fields);
     buf_done(&exchange->reply_fields);
     buf_done(&exchange->field.value);

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "egress/egress_internal.h"
+#include "egress/http/sieve.h"
 #include "egress/llm/llm.h"
 #include "gateway/usage.h"
 
@@ -74,6 +75,8 @@ struct llm_exchange {
     struct llm_field reply_field;
     struct buf reply_fields;
     struct usage_reader usage;
+    struct sieve sieve; /* of the body of the reply */
+    bool has_key;       /* the reply has the key of the provider */
     uint64_t reply_bytes, down_before;
     bool reply_is_begun, reply_is_whole, reply_keeps, reply_has_length;
     bool wants_write; /* TLS */

@@ -12,10 +12,16 @@
 
 struct connection;
 struct egress;
+struct needles;
 struct trust;
 struct upstream;
 
-enum { LLM_PORT = 80, LLM_URL_PATH_MAX = 255, LLM_KEY_MAX = 4096 };
+enum {
+    LLM_PORT = 80,
+    LLM_URL_PATH_MAX = 255,
+    LLM_KEY_MAX = 4096,
+    LLM_KEY_MIN = 16, /* shorter ones are words that local servers accept, such as "ollama" */
+};
 
 struct llm_provider {
     char name[NET_NAME_SIZE];
@@ -24,6 +30,7 @@ struct llm_provider {
     bool is_tls;
     char prefix[LLM_URL_PATH_MAX + 1]; /* of its paths */
     char key[LLM_KEY_MAX + 1];         /* "": its secret is missing */
+    struct needles *needles;   /* the key, which replies must not have; NULL: it is no secret */
     struct trust *trust;       /* who it must be; NULL: plain HTTP, or no authority is known */
     struct upstream *upstream; /* host, port and the addresses of its name */
 };

@@ -74,12 +74,29 @@ static struct llm_exchange *exchange_of(const http_parser *parser)
     return parser->data;
 }
 
+/* A server that sends back what it was asked would give the key to the sandbox. */
+static int key_seen(struct llm_exchange *exchange)
+{
+    const struct llm_provider *provider = exchange->connected;
+
+    exchange->has_key = true;
+    report_leak(exchange->connection->guest,
+                &(struct egress_leak){ .secret = provider->name,
+                                       .host = provider->upstream->proxy.host,
+                                       .port = provider->upstream->proxy.port,
+                                       .where = "reply" });
+    return -EACCES;
+}
+
 static int reply_field_end(struct llm_exchange *exchange)
 {
     struct llm_field *field = &exchange->reply_field;
+    const struct needles *needles = exchange->connected->needles;
     const char *value = field->value.len > 0 ? field->value.data : "";
     int r = 0;
 
+    if (needles && needles_find(needles, value, strlen(value)) >= 0)
+        return key_seen(exchange);
     if (strcasecmp(field->name, "content-type") == 0)
         exchange->usage.is_stream = strncasecmp(value, "text/event-stream", 17) == 0;
     if (field->name[0] && llm_reply_field_passes(field->name))
@@ -132,6 +149,9 @@ static int reply_head_end(http_parser *parser)
     }
     exchange->reply_has_length = has_length || !has_body;
     if (r == 0)
+        r = sieve_start(&exchange->sieve, exchange->connected->needles, (struct http_text){ "", 0 },
+                        !exchange->reply_has_length && !exchange->is_old);
+    if (r == 0)
         r = buf_printf(out, "HTTP/1.1 %u %s\r\n", parser->status_code,
                        http_status_str((enum http_status)parser->status_code));
     if (r == 0)
@@ -152,18 +172,13 @@ static int reply_head_end(http_parser *parser)
 static int reply_body_take(http_parser *parser, const char *data, size_t len)
 {
     struct llm_exchange *exchange = exchange_of(parser);
-    struct buf *out = &exchange->to_client;
-    bool is_chunked = !exchange->reply_has_length && !exchange->is_old;
-    int r = 0;
+    int r;
 
     usage_reader_feed(&exchange->usage, data, len);
     exchange->reply_bytes += len;
-    if (is_chunked)
-        r = buf_printf(out, "%zx\r\n", len);
-    if (r == 0)
-        r = buf_add(out, data, len);
-    if (r == 0 && is_chunked)
-        r = buf_add_str(out, "\r\n");
+    r = sieve_push(&exchange->sieve, data, len, &exchange->to_client);
+    if (r == -EACCES)
+        r = key_seen(exchange);
     return r < 0 ? -1 : 0;
 }
 
@@ -175,8 +190,7 @@ static int reply_end(http_parser *parser)
         return 0;
     exchange->reply_is_whole = true;
     exchange->reply_keeps = http_should_keep_alive(parser);
-    if (!exchange->reply_has_length && !exchange->is_old &&
-        buf_add_str(&exchange->to_client, "0\r\n\r\n") < 0)
+    if (sieve_end(&exchange->sieve, &exchange->to_client) < 0)
         return -1;
     http_parser_pause(parser, 1);
     return 0;
@@ -295,6 +309,10 @@ static void exchange_reply(struct llm_exchange *exchange)
         llm_server_close(exchange);
         exchange->sent = 0;
         llm_server_start(exchange);
+        return;
+    }
+    if (r < 0 && exchange->has_key) {
+        server_fail(exchange, "the reply of the provider has its key");
         return;
     }
     if (r < 0) {

@@ -8,6 +8,7 @@
 #include "base/xalloc.h"
 #include "egress/egress_internal.h"
 #include "egress/llm/llm.h"
+#include "egress/secret/needle.h"
 #include "egress/tls/trust.h"
 
 static int provider_read(struct llm_table *table, json_t *json, struct llm_provider *ret)
@@ -25,6 +26,11 @@ static int provider_read(struct llm_table *table, json_t *json, struct llm_provi
     (void)snprintf(ret->prefix, sizeof(ret->prefix), "%s", prefix);
     (void)snprintf(ret->key, sizeof(ret->key), "%s", key);
     (void)snprintf(target.host, sizeof(target.host), "%s", host);
+    if (strlen(key) >= LLM_KEY_MIN) {
+        ret->needles = needles_new();
+        needles_add(ret->needles, key, strlen(key), 0);
+        needles_ready(ret->needles);
+    }
     ret->kind = strcmp(kind, "anthropic") == 0 ? PROVIDER_ANTHROPIC : PROVIDER_OPENAI;
     ret->is_tls = is_tls;
     target.port = (uint16_t)port;
@@ -88,6 +94,7 @@ void llm_table_unref(struct llm_table *table)
     for (size_t i = 0; i < table->provider_count; i++) {
         (void)upstream_set(table->egress, &table->providers[i].upstream, NULL);
         trust_free(table->providers[i].trust);
+        needles_free(table->providers[i].needles);
         explicit_bzero(table->providers[i].key, sizeof(table->providers[i].key));
     }
     free(table->providers);

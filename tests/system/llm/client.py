@@ -85,6 +85,22 @@ def raw(text, *headers):
     print(reply.status, reply.read().decode())
 
 
+def whole(text):
+    """All bytes that come back, and whether they are a complete reply without an error."""
+    body = text.encode()
+    with socket.create_connection(("llm.holt", 80)) as each:
+        each.sendall(b"POST /v1/messages HTTP/1.1\r\nHost: llm.holt\r\nConnection: close\r\nx-api-key: " + KEY.encode() +
+                     b"\r\nContent-Length: " + str(len(body)).encode() + b"\r\n\r\n" + body)
+        data = bytearray()
+        while part := each.recv(65536):
+            data += part
+    print(data.decode())
+    head, _, rest = data.partition(b"\r\n\r\n")
+    length = [line.split()[1] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length")]
+    if b" 200 " in head and (len(rest) == int(length[0]) if length else rest.endswith(b"0\r\n\r\n")):
+        print("complete")
+
+
 def pair(first, second):
     """Two requests on one connection; prints their status."""
     connection = http.client.HTTPConnection("llm.holt", 80)
@@ -134,7 +150,7 @@ def main():
     if name == "say":
         options = json.loads(values[1]) if len(values) > 1 else {}
         say(values[0], **options)
-    elif name in ("entry", "raw", "pair"):
+    elif name in ("entry", "raw", "pair", "whole"):
         globals()[name](*values)
     else:
         globals()[name](*map(int, values))

@@ -126,6 +126,8 @@ async function answer(format, path, request, response, raw) {
         const headers = plan.retryAfter === undefined ? {} : { "retry-after": plan.retryAfter };
         return sendJson(response, plan.status, format.error(plan.status, "asked for"), headers);
     }
+    if (plan.reflectsKey) plan.text = `The key is ${keyOf(request.headers)} here`;
+    if (plan.reflectsKeyInField) response.setHeader("x-key", keyOf(request.headers));
     if (plan.isLast) doomed.add(request.socket);
     streams++;
     response.on("close", () => streams--);

@@ -13,6 +13,7 @@
 //   [[malformed N]]                a line that is no event, and JSON that is cut, after N deltas
 //   [[no-usage]]                   the reply says nothing of usage
 //   [[last]]                       the connection is kept, and reset when another request comes
+//   [[key]], [[key-field]]         sends the key of the request back, as text or in a field
 //   [[crlf]]                       lines of the stream end with \r\n
 const NUMBERS = {
     tokens: "tokenCount",
@@ -31,6 +32,8 @@ function applyDirective(plan, verb, rest) {
     else if (verb === "once") plan.onceKey = rest;
     else if (verb === "no-usage") plan.hasNoUsage = true;
     else if (verb === "last") plan.isLast = true;
+    else if (verb === "key") plan.reflectsKey = true;
+    else if (verb === "key-field") plan.reflectsKeyInField = true;
     else if (verb === "crlf") plan.hasCrlf = true;
     else if (verb === "tool") {
         const [, name, input] = /^(\S+)\s+([^]*)$/.exec(rest);
