@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 
-DNS = "93.184.0.53"
+DNS, DNS_V6 = "93.184.0.53", "2606:2800:1::2"
 ADDRESSES = {
     "example.com": ["93.184.216.34", "2606:2800::34"],
     "www.example.com": ["93.184.216.34"],
@@ -105,9 +105,9 @@ def answer(query, is_stream=False):
     return head + question + body
 
 
-def serve_dns():
-    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    sock.bind((DNS, 53))
+def serve_dns(family, address):
+    sock = socket.socket(family, socket.SOCK_DGRAM)
+    sock.bind((address, 53))
 
     def loop():
         while True:
@@ -272,7 +272,8 @@ def main():
     def handle_tls(client):
         with context.wrap_socket(client, server_side=True) as wrapped:
             handle_http(wrapped, "https")
-    serve_dns()
+    serve_dns(socket.AF_INET, DNS)
+    serve_dns(socket.AF_INET6, DNS_V6)
     serve(80, handle_http)
     serve(8080, handle_http)
     serve(443, handle_tls)
