@@ -534,6 +534,10 @@ void connection_review(struct connection *connection)
     struct asked asked = connection_asked(connection);
     struct net_verdict verdict;
 
+    if (connection->state == CONNECTION_LLM && !llm_is_granted(connection)) {
+        connection_end(connection, true, "cut by a change of the policy");
+        return;
+    }
     connection->was_silent = false;
     asked.granted_name = connection->granted_name;
     if (connection->state != CONNECTION_DIAL && connection->state != CONNECTION_RELAY)

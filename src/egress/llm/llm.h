@@ -60,6 +60,11 @@ struct llm_table *llm_table_ref(struct llm_table *table);
 void llm_table_unref(struct llm_table *table);
 void llm_table_tick(struct llm_table *table);
 
+/* --- models.c --- */
+
+/* Returns whether the policy of the sandbox allows what the connection has under way. */
+bool llm_is_granted(const struct connection *connection);
+
 /* --- client.c --- */
 
 /* Serves a connection of a sandbox to llm.holt. */

@@ -29,6 +29,14 @@ const struct llm_model *llm_model_find(const struct llm_exchange *exchange, cons
     return NULL;
 }
 
+bool llm_is_granted(const struct connection *connection)
+{
+    const struct llm_exchange *exchange = connection->llm;
+
+    return net_policy_models(&connection->guest->policy)[0] &&
+           (!exchange->model || model_is_granted(exchange, exchange->model));
+}
+
 /* One form that the clients of both providers read. */
 static json_t *entry_make(const struct llm_model *model)
 {
