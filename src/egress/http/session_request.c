@@ -28,6 +28,11 @@ static int rewrite_fail(struct session *session)
                           : session_refuse(session, 403, rewrite->problem);
 }
 
+static bool method_is_trace(const char *method)
+{
+    return strcasecmp(method, "TRACE") == 0 || strcasecmp(method, "TRACK") == 0;
+}
+
 /* The name of the ClientHello, of the Host field and of the certificate must be one. */
 static const char *head_problem(const struct session *session)
 {
@@ -40,7 +45,7 @@ static const char *head_problem(const struct session *session)
         return "the Host field is not the name of the ClientHello (built in)";
     if (head->port != 0 && head->port != connection->port)
         return "the Host field has another port (built in)";
-    if (strcasecmp(head->method, "TRACE") == 0 || strcasecmp(head->method, "TRACK") == 0)
+    if (method_is_trace(head->method) || method_is_trace(head->other_method))
         return "TRACE sends a request back, with the secrets in it (built in)";
     if (head->is_upgrade &&
         (head->body == HTTP_CHUNKED || (head->body == HTTP_LENGTH && head->length > 0)))

@@ -70,6 +70,8 @@ def a_value_replaces_the_placeholder():
     equal(f"Bearer {VALUE}", header_seen("Authorization"))
     curl("-H", "Authorization: Bearer mine", "https://api.test/")
     equal("Bearer mine", header_seen("Authorization"), "what is no placeholder")
+    for method in "trace", "TRACK":
+        assert "403" in curl("-i", "-H", AUTH, "-H", f"X-HTTP-Method-Override: {method}", "https://api.test/"), "TRACE by another name"
     assert "403" in curl("-i", "-H", f"{AUTH} ", "-H", f"Authorization: Bearer {PLACEHOLDER}x", "https://api.test/"), "not the whole value"
 
 
