@@ -72,11 +72,13 @@ static int head_write(struct session *session, const struct http_reply *reply)
 {
     struct http_draft draft;
     struct buf *out = &session->to_client;
+    long found = session->rewrite.searches
+                     ? needles_find(session->secrets->values, reply->reason.at, reply->reason.len)
+                     : -1;
     int r;
 
-    if (session->rewrite.searches && reply->reason.len > 0 &&
-        needles_find(session->secrets->values, reply->reason.at, reply->reason.len) >= 0)
-        return reply_fail(session);
+    if (found >= 0)
+        return value_leak(session, found);
     http_draft_init(&draft);
     r = fields_write(session, reply, &draft);
     if (r == 0) {

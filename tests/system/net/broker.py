@@ -223,6 +223,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer(echo, [("Content-Encoding", "br")])
         elif where == "/echo-header":
             self.answer(b"no", [("X-Echo", self.headers.get("Authorization", ""))])
+        elif where == "/echo-reason":
+            self.send_response(200, self.headers.get("Authorization", ""))
+            self.send_header("Content-Length", "0")
+            self.end_headers()
         elif where == "/echo-slow":
             self.send_response(200)
             self.send_header("Transfer-Encoding", "chunked")

@@ -106,8 +106,8 @@ given = get("/echo-websocket", [*upgrade, auth]).replace(b"Connection: close", b
 attempt("reflection in a WebSocket frame", lambda: raw(given), True, [api])
 attempt("a Host that is not the name of the ClientHello", lambda: raw(get(headers=[auth], host="other.test")), False)
 attempt("reflection by an echo service", lambda: raw(get("/echo", [auth])), True, [api])
-for where, what in (("/echo-base64", "in base64"), ("/echo-gzip", "compressed"), ("/echo-header", "in a header"), ("/echo-hint", "in an early hint"),
-                    ("/echo-slow", "byte by byte")):
+for where, what in (("/echo-base64", "in base64"), ("/echo-gzip", "compressed"), ("/echo-header", "in a header"),
+                    ("/echo-reason", "in the status line"), ("/echo-hint", "in an early hint"), ("/echo-slow", "byte by byte")):
     attempt(f"reflection {what}", lambda: raw(get(where, [auth])), True, [api])
 attempt("reflection in extensions of chunks and trailers", lambda: raw(get("/echo-trailer", [auth])), False, [api])
 attempt("TRACE", lambda: raw(get("/", [auth], method="TRACE")), False)
