@@ -939,6 +939,7 @@ HOLT_API int holt_env_execute_tool(struct holt_env *env, const struct holt_tool_
 #include "holt_model.h"
 #include "holt_network.h"
 #include "holt_permission.h"
+#include "holt_registry.h"
 #include "holt_secret.h"
 #include "holt_template.h"
 #include "holt_tool.h"

@@ -79,6 +79,9 @@ const struct command *const commands[] = {
     &command_template_share,
     &command_template_runtime,
 
+    &command_registry_login,
+    &command_registry_logout,
+    &command_registry_ls,
     &command_secret_set,
     &command_secret_ls,
     &command_secret_rotate,

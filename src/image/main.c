@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* holt-image: pulls an image from a registry for holtd, or pushes one (image/control.h).
+/* holt-image: pulls an image from a registry for holtd, pushes one, or checks a login
+ * (image/control.h).
  *
  * It parses what registries send, so it has no privileges: no capabilities, the user nobody, and
  * nothing writable but the files that holtd hands to it, one for each blob. holtd verifies each by
@@ -255,7 +256,37 @@ static int push_run(struct pull *pull, char ret_digest[IMAGE_DIGEST_LEN + 1], st
     return push_image(&push, err);
 }
 
+/* --- login ------------------------------------------------------------------------------------ */
+
+/* Registries answer this address to those who may log in. */
+static int login_run(struct pull *pull, struct err *err)
+{
+    cleanup_with(buf_done) struct buf body = BUF_INIT(MANIFEST_BYTES_MAX);
+    char url[URL_MAX];
+
+    if (pull->endpoint_count == 0)
+        return err_set(err, ERR_INVALID, "the request has no endpoint");
+    pull->session = (struct session){ .endpoint = pull->endpoints[pull->endpoint_count - 1],
+                                      .user = pull->user,
+                                      .password = pull->password };
+    (void)snprintf(url, sizeof(url), "%s/v2/", pull->session.endpoint.url);
+    return session_get(&pull->session, url, "application/json", &body, err);
+}
+
 /* --- start ------------------------------------------------------------------------------------ */
+
+static int request_run(struct pull *pull, char ret_digest[IMAGE_DIGEST_LEN + 1], struct err *err)
+{
+    const char *word = "";
+    int r = json_get_text(pull->request, "do", &word, err);
+
+    if (r < 0)
+        return err_wrap(err, "request");
+    if (strcmp(word, "login") == 0)
+        return login_run(pull, err);
+    return strcmp(word, "push") == 0 ? push_run(pull, ret_digest, err)
+                                     : pull_run(pull, ret_digest, err);
+}
 
 int main(void)
 {
@@ -286,8 +317,7 @@ int main(void)
         r = request_read(&pull, &err);
     }
     if (r == 0)
-        r = json_object_get(pull.request, "blobs") ? push_run(&pull, digest, &err)
-                                                   : pull_run(&pull, digest, &err);
+        r = request_run(&pull, digest, &err);
     if (r < 0)
         talk_send(json_pack("{s:s, s:s, s:o}", "do", "failed", "kind", err_kind_name(err.kind),
                             "message", json_text(err.msg)));

@@ -141,10 +141,22 @@ unsigned session_pause_ms(const struct session *session, CURL *easy, CURLcode co
     return seconds > 0 ? seconds * 1000 : (unsigned)PAUSE_FIRST_MS << tries;
 }
 
+static int login_explain(const struct session *session, long status, struct err *err)
+{
+    if (status == 401 || status == 403)
+        return err_set(err, ERR_DENIED, "%s refuses the login of '%.80s' (HTTP %ld)",
+                       session->endpoint.url, session->user, status);
+    return err_set(err, ERR_INVALID, "%s is not a registry (HTTP %ld for /v2/)",
+                   session->endpoint.url, status);
+}
+
 int session_explain(struct session *session, CURLcode code, long status, struct err *err)
 {
     const char *url = session->endpoint.url;
 
+    if (code == CURLE_OK && !session->repository[0] && status >= 400 && status < 500 &&
+        status != 429)
+        return login_explain(session, status, err);
     if (code == CURLE_OK && status == 404)
         return err_set(err, ERR_NOT_FOUND, "%s has no such image", url);
     if (code == CURLE_OK && (status == 401 || status == 403))
@@ -216,12 +228,13 @@ static int token_get(struct session *session, const struct challenge *challenge,
 {
     cleanup_with(curl_easy_cleanup_slot) CURL *easy = curl_easy_init();
     cleanup_with(buf_done) struct buf url = BUF_INIT(URL_MAX), body = BUF_INIT(TOKEN_REPLY_MAX);
-    char scope[IMAGE_REF_MAX + 32];
+    char scope[IMAGE_REF_MAX + 32] = "";
     long status = 0;
     CURLcode code;
     int r = 0;
 
-    (void)snprintf(scope, sizeof(scope), "repository:%s:pull", session->repository);
+    if (session->repository[0])
+        (void)snprintf(scope, sizeof(scope), "repository:%s:pull", session->repository);
     session->authorization[0] = '\0';
     if (*session->user)
         r = basic_set(session, err);

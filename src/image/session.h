@@ -22,7 +22,7 @@ struct endpoint {
 
 struct session {
     struct endpoint endpoint;
-    char repository[IMAGE_REF_MAX + 1];
+    char repository[IMAGE_REF_MAX + 1]; /* "": a login is checked */
     const char *user, *password;   /* "": none */
     char authorization[TOKEN_MAX]; /* value of the header; "": none */
     char refused_address[64];      /* that was not dialled */

@@ -314,6 +314,14 @@ await claim("templates_are_pushed_to_allowed_registries", async () => {
   await refused(Code.NotFound, all(holt.template.push({ name: "absent", reference: "other.example/image:1" })));
 });
 
+await claim("logins_to_registries_are_checked", async () => {
+  const request = { registry: "other.example", username: "ann", password: "x" };
+  await refused(Code.PermissionDenied, holt.registry.login(request));
+  await refused(Code.InvalidArgument, holt.registry.login({ ...request, registry: "No Registry" }));
+  assert.deepEqual((await holt.registry.list({})).logins, []);
+  await refused(Code.NotFound, holt.registry.logout({ registry: "other.example" }));
+});
+
 await claim("images_are_pulled_from_allowed_registries", async () => {
   await refused(Code.PermissionDenied, all(holt.template.pull({ reference: "other.example/image:1" })));
   await refused(Code.InvalidArgument, all(holt.template.pull({ reference: "Not An Image" })));

@@ -1,26 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The commands for secrets. A value is read from standard input or a file: the arguments of a
  * command are visible to every process of the machine. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/io.h"
-#include "base/xalloc.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/each.h"
 #include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
+#include "cli/core/secret_value.h"
 #include "holt.h"
 
-enum { VALUE_SIZE = 8192 + 4, HOSTS_MAX = 16, HOST_KEYS_MAX = 8 };
+enum { HOSTS_MAX = 16, HOST_KEYS_MAX = 8 };
 
 struct secret_options {
     struct output_options output;
@@ -90,47 +85,6 @@ static const struct option_row set_rows[] = {
 
 static const struct option_table set_table = { set_rows, ARRAY_SIZE(set_rows), NULL };
 
-static void value_free(char *value)
-{
-    if (value)
-        explicit_bzero(value, VALUE_SIZE);
-    free(value);
-}
-DEFINE_CLEANUP(value_free, char *);
-
-/* Reads up to VALUE_SIZE - 1 bytes, so that the daemon sees a value that is too long. */
-static ssize_t value_fill(const char *file, char *value)
-{
-    cleanup_close int fd = file ? open(file, O_RDONLY | O_CLOEXEC) : -EBADF;
-
-    if (file && fd < 0)
-        return -errno;
-    if (!file && isatty(STDIN_FILENO))
-        (void)fprintf(stderr, "Enter the value, then a new line and Ctrl-D:\n");
-    return read_full(file ? fd : STDIN_FILENO, value, VALUE_SIZE - 1);
-}
-
-/* Reads a value without the end of its last line. Returns NULL after it has reported an error. */
-static char *value_read(const char *file)
-{
-    cleanup_with(value_free_slot) char *value = xcalloc(1, VALUE_SIZE);
-    ssize_t n = value_fill(file, value);
-    struct err err = { 0 };
-
-    if (n > 0 && value[n - 1] == '\n')
-        value[--n] = '\0';
-    if (n > 0 && value[n - 1] == '\r')
-        value[--n] = '\0';
-    if (n < 0)
-        (void)err_sys(&err, (int)n, "read the value from '%s'", file ? file : "standard input");
-    else if (strlen(value) != (size_t)n)
-        (void)err_set(&err, ERR_INVALID, "the value contains a NUL byte");
-    if (err.kind == ERR_NONE)
-        return TAKE_PTR(value);
-    (void)report_err(&err);
-    return NULL;
-}
-
 static int secret_print(const struct output_options *options, const struct holt_secret *secret,
                         const char *done)
 {
@@ -145,7 +99,7 @@ static int secret_set_run(int argc, char **argv)
 {
     static const struct operands operands = { 1, 1, "a NAME" };
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
-    cleanup_with(value_free_slot) char *value = NULL;
+    cleanup_with(secret_value_free_slot) char *value = NULL;
     struct holt_secret_options request = HOLT_INIT(holt_secret_options);
     struct secret_options options = { .file = NULL };
     cleanup_result struct holt_secret *secret = NULL;
@@ -159,7 +113,7 @@ static int secret_set_run(int argc, char **argv)
     if (options.host_count == 0 && options.host_key_count == 0)
         return command_misused(&command_secret_set,
                                "needs --host HOST[:PORT], or --host-key KEY for a key of SSH");
-    value = value_read(options.file);
+    value = secret_value_read(options.file, NULL);
     if (!value || connection_open(&connection) < 0)
         return STATUS_HOLT;
     request.value = value;
@@ -180,7 +134,7 @@ static int secret_rotate_run(int argc, char **argv)
 {
     static const struct operands operands = { 1, 1, "a SECRET" };
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
-    cleanup_with(value_free_slot) char *value = NULL;
+    cleanup_with(secret_value_free_slot) char *value = NULL;
     struct secret_options options = { .file = NULL };
     cleanup_result struct holt_secret *secret = NULL;
     struct holt_error error;
@@ -190,7 +144,7 @@ static int secret_rotate_run(int argc, char **argv)
         return status;
     if (!command_has_operands(&command_secret_rotate, &operands, argc - next))
         return STATUS_HOLT;
-    value = value_read(options.file);
+    value = secret_value_read(options.file, NULL);
     if (!value || connection_open(&connection) < 0)
         return STATUS_HOLT;
     if (holt_secret_rotate(connection.holt, argv[next], value, HOLT_NO_DEADLINE, &secret, &error) <

@@ -115,6 +115,14 @@ static void secrets_offer(struct holt *holt, const char *sandbox, const char *st
                item, complete_offer(start, item->name, item->hosts[0]));
 }
 
+static void logins_offer(struct holt *holt, const char *sandbox, const char *start)
+{
+    (void)sandbox;
+    OFFER_LIST(struct holt_registry_login_list,
+               holt_registry_list(holt, HOLT_NO_DEADLINE, &list, &error), item,
+               complete_offer(start, item->registry, item->username));
+}
+
 static void unrecorded_offer(struct holt *holt, const char *sandbox, const char *start)
 {
     cleanup_result struct holt_volume_list *list = NULL;
@@ -176,6 +184,7 @@ static const struct source {
     { "OWNER", false, owners_offer },      { "TOKEN", false, tokens_offer },
     { "SESSION", false, sessions_offer },  { "TOOL", false, tools_offer },
     { "SHELL", true, shells_offer },       { "UNRECORDED", false, unrecorded_offer },
+    { "REGISTRY", false, logins_offer },
 };
 
 void complete_names(const char *kind, const char *sandbox, const char *start)

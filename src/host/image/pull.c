@@ -16,6 +16,7 @@
 #include "host/core/owned_template.h"
 #include "host/image/endpoint.h"
 #include "host/image/fetch.h"
+#include "host/image/login.h"
 #include "host/observe/event.h"
 #include "store/import/blobs.h"
 #include "store/import/image.h"
@@ -30,6 +31,7 @@ struct pull {
     const struct image_pull *asked;
     struct image_ref ref;
     int images_fd;
+    struct image_credentials credentials;
     char digest[IMAGE_DIGEST_LEN + 1];
     struct template_record old; /* the owner's template of this name; store_name "": none */
     char old_digest[IMAGE_DIGEST_LEN + 1];
@@ -40,14 +42,17 @@ static int blobs_fetch(struct pull *pull, struct err *err)
     cleanup_json json_t *endpoints = NULL;
     struct image_fetch fetch = {
         .ref = &pull->ref,
-        .user = pull->asked->user,
-        .password = pull->asked->password,
+        .user = pull->credentials.user,
+        .password = pull->credentials.password.bytes,
         .progress = pull->asked->progress,
         .context = pull->asked->context,
     };
     int r = image_endpoints(pull->host->image_config, &pull->ref, caller_is_admin(pull->caller),
                             &endpoints, err);
 
+    if (r == 0)
+        r = image_credentials_find(pull->host, pull->caller, &pull->ref, pull->asked->user,
+                                   pull->asked->password, &pull->credentials, err);
     if (r == 0)
         r = blobs_open(pull->host->store, pull->caller->owner, &pull->images_fd, err);
     if (r < 0)
@@ -197,6 +202,7 @@ int image_pull(struct host *host, const struct caller *caller, const struct imag
     else
         r = pull_run(&pull, ret_record, ret, err);
     atomic_fetch_sub(&host->pulls, 1);
+    image_credentials_done(&pull.credentials);
     (void)fd_close(pull.images_fd);
     return r;
 }

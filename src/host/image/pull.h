@@ -10,7 +10,7 @@ struct template_record;
 
 struct image_pull {
     const char *reference;         /* see base/text/image_ref.h */
-    const char *user, *password;   /* "": none */
+    const char *user, *password;   /* "": those of a login of the owner, if any */
     template_progress_fn progress; /* called in the calling thread */
     void *context;
 };

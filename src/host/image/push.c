@@ -16,6 +16,7 @@
 #include "host/core/owned_template.h"
 #include "host/image/endpoint.h"
 #include "host/image/helper.h"
+#include "host/image/login.h"
 #include "host/observe/event.h"
 #include "store/export/image.h"
 #include "store/import/blobs.h"
@@ -33,12 +34,14 @@ struct push {
     struct image_parts parts;
     char from[IMAGE_REF_MAX +
               1]; /* repository of the registry that has the first layers; "": none */
+    struct image_credentials credentials;
     struct image_helper helper;
 };
 
 static void push_done(struct push *push)
 {
     image_helper_done(&push->helper);
+    image_credentials_done(&push->credentials);
     free(push->parts.blobs);
     (void)fd_close(push->images_fd);
 }
@@ -76,15 +79,14 @@ static json_t *blobs_json(const struct push *push)
 
 static int request_send(struct push *push, const json_t *endpoints, struct err *err)
 {
-    const struct image_push *asked = push->asked;
-
     return image_helper_send(
         &push->helper,
         json_pack("{s:s, s:O, s:s, s:s, s:s, s:s, s:s, s:{s:s, s:I}, s:o}", "do", "push",
                   "endpoints", endpoints, "repository", push->ref.repository, "reference",
-                  push->ref.tag, "user", asked->user, "password", asked->password, "type",
-                  push->parts.type, "manifest", "digest", push->parts.manifest.digest, "size",
-                  (json_int_t)push->parts.manifest.size, "blobs", blobs_json(push)),
+                  push->ref.tag, "user", push->credentials.user, "password",
+                  push->credentials.password.bytes, "type", push->parts.type, "manifest", "digest",
+                  push->parts.manifest.digest, "size", (json_int_t)push->parts.manifest.size,
+                  "blobs", blobs_json(push)),
         -1, err);
 }
 
@@ -179,6 +181,9 @@ static int push_run(struct push *push, struct err *err)
     if (r == 0)
         r = image_endpoints(push->host->image_config, &push->ref, caller_is_admin(push->caller),
                             &endpoints, err);
+    if (r == 0)
+        r = image_credentials_find(push->host, push->caller, &push->ref, push->asked->user,
+                                   push->asked->password, &push->credentials, err);
     if (r < 0)
         return r;
     r = image_make(push, record.store_name, err);

@@ -11,7 +11,7 @@ struct host;
 struct image_push {
     const char *template;          /* a word of the caller's, as for a create */
     const char *reference;         /* with a tag, see base/text/image_ref.h */
-    const char *user, *password;   /* "": none */
+    const char *user, *password;   /* "": those of a login of the owner, if any */
     template_progress_fn progress; /* called in the calling thread */
     void *context;
 };

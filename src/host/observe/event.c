@@ -65,6 +65,8 @@ static const struct {
     [EVENT_TEMPLATE_REMOVED] = { "template.removed", NULL },
     [EVENT_TEMPLATE_SHARED] = { "template.shared", "template-share" },
     [EVENT_TEMPLATE_PUSHED] = { "template.pushed", "template-push" },
+    [EVENT_REGISTRY_LOGIN] = { "registry.login", "registry-login" },
+    [EVENT_REGISTRY_LOGOUT] = { "registry.logout", "registry-logout" },
     [EVENT_PROCESS_STARTED] = { "process.started", NULL },
     [EVENT_PROCESS_EXITED] = { "process.exited", NULL },
     [EVENT_PROCESS_OOM] = { "process.oom", NULL },

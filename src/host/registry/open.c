@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/xalloc.h"
+#include "host/image/login_registry.h"
 #include "host/registry/registry_internal.h"
 #include "host/secret/secret_registry.h"
 
@@ -108,6 +109,15 @@ static const char *const statement_texts[STATEMENTS] = {
     [STATEMENT_LIST_SECRETS] =
         ("SELECT id, owner, name, kind, use, sealed, created_ms, changed_ms FROM secrets"
          " ORDER BY number"),
+    [STATEMENT_PUT_LOGIN] =
+        ("INSERT INTO image_logins (owner, registry, username, sealed, changed_ms)"
+         " VALUES (?1, ?2, ?3, ?4, ?5)"
+         " ON CONFLICT (owner, registry) DO UPDATE SET username = excluded.username,"
+         " sealed = excluded.sealed, changed_ms = excluded.changed_ms"),
+    [STATEMENT_REMOVE_LOGIN] = "DELETE FROM image_logins WHERE owner = ?1 AND registry = ?2",
+    [STATEMENT_LIST_LOGINS] = ("SELECT owner, registry, username, sealed, changed_ms"
+                               " FROM image_logins ORDER BY owner, registry"),
+    [STATEMENT_COUNT_LOGINS] = "SELECT count(*) FROM image_logins",
     [STATEMENT_PUT_GRANTS] = ("INSERT INTO secret_grants (sandbox, grants) VALUES (?1, ?2)"
                               " ON CONFLICT (sandbox) DO UPDATE SET grants = excluded.grants"),
     [STATEMENT_GET_GRANTS] = "SELECT grants FROM secret_grants WHERE sandbox = ?1",
@@ -345,6 +355,7 @@ static int check_rows(struct registry *registry, const struct row_layout *layout
         struct share share;
         struct session_row session;
         struct secret_row secret;
+        struct login_row login;
     } row;
     int r = sql_write_select(layout, &sql);
     int rc;
@@ -383,6 +394,8 @@ static int check_tables(struct registry *registry, struct err *err)
         r = check_rows(registry, &row_session, "id", err);
     if (r >= 0)
         r = check_rows(registry, &row_secret, "number", err);
+    if (r >= 0)
+        r = check_rows(registry, &row_login, "owner", err);
     return r;
 }
 

@@ -80,10 +80,14 @@ enum registry_statement {
     STATEMENT_LIST_VERSIONS,
     STATEMENT_PUT_APPLIED,
     STATEMENT_LIST_APPLIED,
+    STATEMENT_PUT_LOGIN,
+    STATEMENT_REMOVE_LOGIN,
+    STATEMENT_LIST_LOGINS,
+    STATEMENT_COUNT_LOGINS,
     STATEMENTS
 };
 
-enum { REGISTRY_VERSION = 17 };
+enum { REGISTRY_VERSION = 18 };
 
 /* The SQL that leads from each version of the tables to the next. */
 extern const char *const registry_schema[REGISTRY_VERSION];
@@ -142,7 +146,7 @@ struct row_layout {
 
 extern const struct row_layout row_sandbox, row_label, row_mount, row_snapshot, row_volume,
     row_template, row_share, row_ceiling, row_session, row_secret, row_codebase, row_version,
-    row_applied;
+    row_applied, row_login;
 
 /* Appends "a, b, c", "?2, ?3, ?4" (first = 2) or "b = excluded.b, c = excluded.c". The last one
  * leaves out the key, the first column: setting it, even to itself, would make SQLite search all

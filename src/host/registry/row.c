@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "host/codebase/apply.h"
 #include "host/codebase/codebase.h"
+#include "host/image/login_registry.h"
 #include "host/owner/ceiling_registry.h"
 #include "host/registry/registry_internal.h"
 #include "host/secret/secret_registry.h"
@@ -137,6 +138,14 @@ static const struct row_field secret_fields[] = {
     FIELD(secret_row, ROW_U64, "changed_ms", changed_ms),
 };
 
+static const struct row_field login_fields[] = {
+    FIELD(login_row, ROW_TEXT, "owner", owner),
+    FIELD(login_row, ROW_TEXT, "registry", registry),
+    FIELD(login_row, ROW_TEXT, "username", username),
+    FIELD(login_row, ROW_TEXT, "sealed", sealed),
+    FIELD(login_row, ROW_U64, "changed_ms", changed_ms),
+};
+
 static const struct row_field snapshot_fields[] = {
     SNAPSHOT(ROW_TEXT, name),   SNAPSHOT(ROW_KIND, kind),      SNAPSHOT(ROW_U32, turn),
     SNAPSHOT(ROW_TEXT, parent), SNAPSHOT(ROW_U64, created_ms), SNAPSHOT(ROW_U64, space_used),
@@ -157,6 +166,7 @@ const struct row_layout row_share = { "shares", share_fields, ARRAY_SIZE(share_f
 const struct row_layout row_ceiling = { "ceilings", ceiling_fields, ARRAY_SIZE(ceiling_fields) };
 const struct row_layout row_session = { "sessions", session_fields, ARRAY_SIZE(session_fields) };
 const struct row_layout row_secret = { "secrets", secret_fields, ARRAY_SIZE(secret_fields) };
+const struct row_layout row_login = { "image_logins", login_fields, ARRAY_SIZE(login_fields) };
 const struct row_layout row_label = { "labels", label_fields, ARRAY_SIZE(label_fields) };
 const struct row_layout row_mount = { "mounts", mount_fields, ARRAY_SIZE(mount_fields) };
 const struct row_layout row_snapshot = { "snapshots", snapshot_fields,

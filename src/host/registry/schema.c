@@ -255,8 +255,18 @@ static const char schema_17[] =
     " PRIMARY KEY (codebase, directory)"
     ") STRICT, WITHOUT ROWID;";
 
+/* Logins to registries of images; see host/image/login.h. */
+static const char schema_18[] = "CREATE TABLE IF NOT EXISTS image_logins ("
+                                " owner TEXT NOT NULL,"
+                                " registry TEXT NOT NULL,"
+                                " username TEXT NOT NULL,"
+                                " sealed TEXT NOT NULL,"
+                                " changed_ms INTEGER NOT NULL,"
+                                " PRIMARY KEY (owner, registry)"
+                                ") STRICT, WITHOUT ROWID;";
+
 const char *const registry_schema[REGISTRY_VERSION] = {
     schema_1,  schema_2,  schema_3,  schema_4,  schema_5,  schema_6,
     schema_7,  schema_8,  schema_9,  schema_10, schema_11, schema_12,
-    schema_13, schema_14, schema_15, schema_16, schema_17,
+    schema_13, schema_14, schema_15, schema_16, schema_17, schema_18,
 };

@@ -18,6 +18,7 @@
 #include "base/text/hex.h"
 #include "base/text/parse.h"
 #include "base/xalloc.h"
+#include "host/image/login_registry.h"
 #include "host/secret/authority.h"
 #include "ssh/key.h"
 
@@ -232,19 +233,21 @@ void secrets_expect_key(struct secrets *secrets)
 /* Makes the key with the first secret. Sealed values without a key mean that it was lost. */
 static int key_ensure(struct secrets *secrets, size_t rows, struct err *err)
 {
-    size_t networks = 0;
+    size_t networks = 0, logins = 0;
     int r;
 
     if (secrets->has_key)
         return 0;
     r = registry_count_sealed_networks(secrets->registry, &networks, err);
+    if (r == 0)
+        r = registry_count_logins(secrets->registry, &logins, err);
     if (r < 0)
         return r;
-    if (rows > 0 || networks > 0 || secrets->expects_key) {
+    if (rows > 0 || networks > 0 || logins > 0 || secrets->expects_key) {
         (void)err_set(err, ERR_INTERNAL,
-                      KEY_FILE " is missing in the state directory; it opens %zu secrets, the "
-                               "headers of %zu sandboxes%s",
-                      rows, networks,
+                      KEY_FILE " is missing in the state directory; it opens %zu secrets, %zu "
+                               "logins to registries, the headers of %zu sandboxes%s",
+                      rows, logins, networks,
                       secrets->expects_key ? ", and the secrets of E2B's clients" : "");
         return err_remedy(err, "restore it from a backup and restart, or remove all of these and "
                                "restart");

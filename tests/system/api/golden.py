@@ -613,6 +613,11 @@ def template_calls(call, directory):
                     {"name": "wrong", "path": "/no/such/file", "settings": settings})
     call.stream("pull from a registry that is not allowed", "TemplateService/Pull", {"reference": "debian:12"})
     call.stream("pull of no reference", "TemplateService/Pull", {"reference": "A B"})
+    call("no logins", "RegistryService/List")
+    call("login to a registry that is not allowed", "RegistryService/Login", registry="other.example", username="ann", password="golden-password")
+    call("login to no registry", "RegistryService/Login", registry="A B", username="ann", password="golden-password")
+    call("login of no user", "RegistryService/Login", registry="docker.io", username="a:b", password="golden-password")
+    call("logout without a login", "RegistryService/Logout", registry="docker.io")
     call.stream("build what is no Dockerfile", "TemplateService/Build", {"name": "built", "dockerfile": "NONE"})
     call.stream("build from no image", "TemplateService/Build", {"name": "built", "dockerfile": "FROM none.example/a:1/b"})
     call.stream("build under a wrong name", "TemplateService/Build", {"name": "a b", "dockerfile": "FROM made"})
@@ -790,6 +795,8 @@ BASES = {  # a request that is right, and is refused for what it names, or chang
     "TemplateService/Push": {"name": "nothing", "reference": "other.example/nothing:1"},
     "TemplateService/List": {}, "TemplateService/Remove": {"name": "nothing"},
     "TemplateService/Commit": {**NOBODY, "name": "nothing"},
+    "RegistryService/Login": {"registry": "other.example", "username": "ann", "password": "x"}, "RegistryService/List": {},
+    "RegistryService/Logout": {"registry": "nothing"},
     "SecretService/Set": {"name": "a secret's name", "value": "x", "hosts": ["api.example.com"]}, "SecretService/List": {},
     "SecretService/Rotate": {"secret": "nothing", "value": "x"}, "SecretService/Remove": {"secret": "nothing"},
     "CodebaseService/Add": {"name": "nothing", "source": "nothing"}, "CodebaseService/List": {},

@@ -115,6 +115,9 @@ HOLT = {
     "SandboxService/Stats": Lists({}, named=[{"sandboxIds": ["{sandbox}"]}]),
     "SandboxService/WatchStats": Lists({"intervalMs": 100}, named=[{"sandboxIds": ["{sandbox}"], "intervalMs": 100}], limit=1),
     "SandboxService/Run": [{"sandbox": {"template": "{template}"}, "process": PROCESS}],
+    "RegistryService/Login": Makes({"registry": "other.example", "username": "ann", "password": "x"}),
+    "RegistryService/Logout": [{"registry": "{owner}/registry.example"}],
+    "RegistryService/List": Lists(),
     "SecretService/Set": Makes({"name": "made", "value": "made-value", "hosts": ["api.example.com"]}),
     "SecretService/Rotate": [{"secret": "{secret}", "value": "other"}, {"secret": "{owner}/{secret_name}", "value": "other"}],
     "SecretService/List": Lists(),
@@ -270,6 +273,8 @@ CODES = {
 CONTROL = {
     "TemplateService/Push": {"images of registry 'other.example' are not allowed"},  # the same
     "TemplateService/Pull": {"pull 'other.example/new:1': images of registry 'other.example' are not allowed"},  # the daemon of the test allows none
+    "RegistryService/Login": {"images of registry 'other.example' are not allowed"},  # the same
+    "RegistryService/Logout": {"no login to registry 'alice/registry.example'"},  # so none can be made; see image/login_test
     "NetworkService/Set": {"ok", "the sandbox has no rule 'a.test'"},
     "NetworkService/Learn": {"permission_denied"},  # the host of the test has net.mode = none
     "PermissionService/Remove": {"ok", "the sandbox has no rule '/a=read'"},

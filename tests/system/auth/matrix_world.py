@@ -297,7 +297,7 @@ def state(client):
     """Everything that an owner has, as far as a client can see it; what changes by itself is left out."""
     found = {}
     boxes = client.must("SandboxService/List")["sandboxes"]
-    for name in ("TemplateService/List", "VolumeService/List", "SecretService/List", "TokenService/List", "PortService/List"):
+    for name in ("TemplateService/List", "VolumeService/List", "SecretService/List", "RegistryService/List", "TokenService/List", "PortService/List"):
         found[name] = client.must(name)
     for path in ("/v2/sandboxes", "/snapshots", "/templates", "/secrets", "/volumes"):
         found[path] = client.e2b("GET", path).messages
