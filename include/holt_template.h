@@ -30,6 +30,7 @@ struct holt_template {
     size_t command_count;
     const char *const *ports; /* that its image exposes, "80/tcp"; likewise */
     size_t port_count;
+    uint64_t shared_bytes; /* of size_bytes, that other templates have as well; only in lists */
 };
 
 struct holt_template_list {
@@ -68,6 +69,25 @@ struct holt_import_options {
     const struct holt_template_settings *settings; /* NULL: none */
     holt_import_source_fn on_source;               /* not called for a directory */
 };
+
+struct holt_template_prune_options {
+    size_t size;
+    bool wants_all;    /* also what was imported, built or committed; otherwise only images */
+    uint64_t older_ms; /* only what was made this long ago; 0: all of it */
+    bool is_dry;       /* remove nothing */
+};
+
+struct holt_template_pruned {
+    size_t count; /* templates that were removed, or would be */
+    const struct holt_template *const *items;
+    uint64_t freed_bytes;
+};
+
+/* Removes templates of the caller's owner that nothing uses. options may be NULL. */
+HOLT_API int holt_template_prune(struct holt *holt,
+                                 const struct holt_template_prune_options *options,
+                                 int64_t deadline, struct holt_template_pruned **ret,
+                                 struct holt_error *error);
 
 /* List the templates without an owner, or all. */
 HOLT_API int holt_template_list(struct holt *holt, int64_t deadline,

@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "builder/build.h"
+#include "builder/prune.h"
 #include "host/core/host.h"
 #include "host/core/owned_template.h"
 #include "host/core/share.h"
@@ -286,6 +287,27 @@ int template_service_list(const struct call *call, const struct msg_list_templat
             err);
     for (size_t i = 0; i < count; i++)
         free(owners[i]);
+    return r;
+}
+
+int template_service_prune(const struct call *call,
+                           const struct msg_prune_templates_request *request, struct err *err)
+{
+    const struct template_prune asked = { request->all, request->older_ms, request->dry_run };
+    struct template_pruned pruned = { .items = NULL };
+    struct msg_template *templates;
+    int r = template_prune(call->host, call->caller, &asked, &pruned, err);
+
+    if (r < 0)
+        return r;
+    templates = arena_take(call->arena, pruned.count, sizeof(*templates));
+    for (size_t i = 0; i < pruned.count; i++)
+        templates[i] = owned_template_message(&pruned.items[i].record, &pruned.items[i].info);
+    r = call_reply(call,
+                   MESSAGE(msg_prune_templates_response, .templates = templates,
+                           .templates_count = pruned.count, .freed_bytes = pruned.freed_bytes),
+                   err);
+    free(pruned.items);
     return r;
 }
 

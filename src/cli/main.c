@@ -75,6 +75,7 @@ const struct command *const commands[] = {
     &command_template_commit,
     &command_template_ls,
     &command_template_rm,
+    &command_template_prune,
     &command_template_net,
     &command_template_share,
     &command_template_runtime,

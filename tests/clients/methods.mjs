@@ -259,6 +259,9 @@ await claim("templates_come_and_go", async () => {
   assert.deepEqual([...new Set(owners)], [""]);
   assert.equal((await holt.template.share({ name: "kept", owners: ["ann"] })).template.name, "kept");
   assert.equal((await holt.template.setRuntime({ name: "kept", runtimeMin: "native" })).template.name, "kept");
+  const { templates: unused, freedBytes } = await holt.template.prune({ all: true, dryRun: true });
+  assert.ok(unused.some((each) => each.name === "tree") && freedBytes > 0n);
+  assert.deepEqual((await holt.template.prune({})).templates, []); // none is an image
   for (const name of ["tree", "kept"]) await holt.template.remove({ name });
 });
 

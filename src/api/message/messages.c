@@ -178,6 +178,7 @@ struct msg_template template_message(const struct template_info *info)
                                   : "imported",
         .digest = info->digest,
         .size_bytes = info->size_bytes,
+        .shared_bytes = info->shared_bytes,
         .files = info->files,
         .created_at = info->created_at,
     };

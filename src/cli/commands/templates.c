@@ -183,16 +183,19 @@ static const char *row_owner(const void *result, size_t row)
 static void row_add(struct table *cells, const void *options, const void *result, size_t row)
 {
     const struct holt_template *template = ((const struct holt_template_list *)result)->items[row];
-    char size[CELL_SIZE] = "-", count[CELL_SIZE] = "-", created[CELL_SIZE];
+    char size[CELL_SIZE] = "-", shared[CELL_SIZE] = "-";
+    char count[CELL_SIZE] = "-", created[CELL_SIZE];
 
     if (template->files > 0) {
         output_size(options, size, template->size_bytes);
+        output_size(options, shared, template->shared_bytes);
         (void)snprintf(count, sizeof(count), "%" PRIu64, template->files);
     }
     format_created(created, template->created_ms);
     table_add(cells, "%s", template->name);
     table_add(cells, "%s", template->kind);
     table_add(cells, "%s", size);
+    table_add(cells, "%s", shared);
     table_add(cells, "%s", count);
     table_add(cells, "%s", created);
     table_add(cells, "%.*s", DIGEST_SHOWN, *template->digest ? template->digest : "-");
@@ -202,17 +205,17 @@ static void row_add(struct table *cells, const void *options, const void *result
 
 static int ls_print(const struct ls_options *options, const struct holt_template_list *list)
 {
-    static const char *const titles[] = { "NAME",    "KIND",   "SIZE",   "FILES",
-                                          "CREATED", "DIGEST", "PART OF" };
+    static const char *const titles[] = { "NAME",  "KIND",    "SIZE",   "SHARED",
+                                          "FILES", "CREATED", "DIGEST", "PART OF" };
     const struct listing listing = {
         .result = list,
         .field = "templates",
         .count = list->count,
         .titles = titles,
         .columns = ARRAY_SIZE(titles) - !options->wants_all,
-        .right = 0x0c,
-        .flexible = 0x41,
-        .spare = 0x30,
+        .right = 0x1c,
+        .flexible = 0x81,
+        .spare = 0x60,
         .id = row_id,
         .add = row_add,
         .owner = row_owner,

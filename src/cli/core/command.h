@@ -127,6 +127,7 @@ extern const struct command command_rebase;
 extern const struct command command_merge;
 extern const struct command command_template_build;
 extern const struct command command_template_import;
+extern const struct command command_template_prune;
 extern const struct command command_template_pull;
 extern const struct command command_template_push;
 extern const struct command command_template_commit;

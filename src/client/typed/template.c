@@ -26,6 +26,7 @@ static void template_fill(void *result, struct holt_template *template,
         .command_count = message->command_count,
         .ports = message->image ? message->image->ports : NULL,
         .port_count = message->image ? message->image->ports_count : 0,
+        .shared_bytes = message->shared_bytes,
     };
 }
 
@@ -80,6 +81,37 @@ int holt_template_find(struct holt *holt, const char *name, int64_t deadline,
     const struct client_call call = { &method_template_service_list, &request, true, deadline };
 
     return client_call_for(holt, &call, sizeof(**ret), found_fill, ret, error);
+}
+
+static int pruned_fill(void *result, const void *message, struct holt_error *error)
+{
+    const struct msg_prune_templates_response *reply = message;
+    struct holt_template_pruned *pruned = result;
+
+    (void)error;
+    pruned->count = reply->templates_count;
+    pruned->items = RESULT_LIST(result, struct holt_template, template_fill, reply->templates,
+                                reply->templates_count);
+    pruned->freed_bytes = reply->freed_bytes;
+    return 0;
+}
+
+int holt_template_prune(struct holt *holt, const struct holt_template_prune_options *options,
+                        int64_t deadline, struct holt_template_pruned **ret,
+                        struct holt_error *error)
+{
+    struct holt_template_prune_options given = HOLT_INIT(holt_template_prune_options);
+    struct msg_prune_templates_request request;
+    const struct client_call call = { &method_template_service_prune, &request, false, deadline };
+
+    if (options_take(&given, sizeof(given), options, error) < 0)
+        return -1;
+    request = (struct msg_prune_templates_request){
+        .all = given.wants_all,
+        .older_ms = given.older_ms,
+        .dry_run = given.is_dry,
+    };
+    return client_call_for(holt, &call, sizeof(**ret), pruned_fill, ret, error);
 }
 
 struct import {

@@ -103,6 +103,14 @@ int host_set_template_owner(struct host *host, const char *name, const char *own
 /* Returns what a template belongs to, for the caller to free; NULL: nothing. */
 int host_get_template_owner(struct host *host, const char *name, char **ret, struct err *err);
 
+bool host_is_default_template(const struct host *host, const char *name);
+
+/* Ends the machines in the warm pool that use a template, which is no sandbox. */
+void host_release_template(struct host *host, const char *name);
+
+/* Waits until all ended machines have released their resources, for ten seconds at most. */
+void host_wait_reaped(struct host *host);
+
 /* Removes a template, by its name in the store, that no sandbox uses. Machines in the warm pool
  * that use it are ended. */
 int host_remove_template(struct host *host, const char *name, struct err *err);

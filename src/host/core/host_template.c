@@ -16,8 +16,7 @@
 
 enum { REAP_WAIT_MS = 10000 };
 
-/* Waits until all ended machines have released their resources, at most REAP_WAIT_MS. */
-static void wait_reaped(struct host *host)
+void host_wait_reaped(struct host *host)
 {
     uint64_t deadline_ms = clock_after_ms(REAP_WAIT_MS);
     lock_scope(&host->lock);
@@ -36,22 +35,32 @@ int host_get_template_owner(struct host *host, const char *name, char **ret, str
     return registry_get_template_owner(host->registry, name, ret, err);
 }
 
-int host_remove_template(struct host *host, const char *name, struct err *err)
+void host_release_template(struct host *host, const char *name)
 {
-    struct template_record record = { .owner = OWNER_ROOT };
-    struct err ignored;
-    int r;
-
     lock_take(&host->lock);
     if (strcmp(host->warm_template, name) == 0)
         (void)snprintf(host->warm_template, sizeof(host->warm_template), "%s",
                        host->default_template);
     lock_release(&host->lock);
     pool_drop_template(host->pool, name);
+}
+
+bool host_is_default_template(const struct host *host, const char *name)
+{
+    return strcmp(host->default_template, name) == 0;
+}
+
+int host_remove_template(struct host *host, const char *name, struct err *err)
+{
+    struct template_record record = { .owner = OWNER_ROOT };
+    struct err ignored;
+    int r;
+
+    host_release_template(host, name);
     (void)registry_get_template(host->registry, name, &record, &ignored);
     r = template_remove(host->store, name, err);
     if (r < 0 && err->kind == ERR_BUSY) {
-        wait_reaped(host);
+        host_wait_reaped(host);
         r = template_remove(host->store, name, err);
     }
     if (r == 0)

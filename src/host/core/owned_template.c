@@ -17,6 +17,7 @@
 #include "host/core/host.h"
 #include "host/core/host_internal.h"
 #include "host/core/share.h"
+#include "store/template/usage.h"
 
 enum { MADE_NAME_BYTES = 10 };
 
@@ -210,6 +211,7 @@ int owned_template_list(struct host *host, const struct caller *caller, struct o
     cleanup_free struct template_info *infos = NULL;
     cleanup_free struct template_record *records = NULL;
     cleanup_free struct owned_template *list = NULL;
+    cleanup_with(template_usage_done) struct template_usage usage = { .parts = NULL };
     size_t count = 0, record_count = 0, kept = 0;
     int r = template_list(host->store, &infos, &count, err);
 
@@ -219,6 +221,7 @@ int owned_template_list(struct host *host, const struct caller *caller, struct o
         return r;
     if (record_count > 1)
         qsort(records, record_count, sizeof(*records), record_compare);
+    template_usage_init(&usage, infos, count);
     list = xcalloc(count + 1, sizeof(*list));
     for (size_t i = 0; i < count; i++) {
         const struct template_record *found = NULL;
@@ -230,6 +233,7 @@ int owned_template_list(struct host *host, const struct caller *caller, struct o
         if (found)
             list[kept].record = *found;
         list[kept].info = infos[i];
+        list[kept].info.shared_bytes = template_usage_shared(&usage, infos[i].name);
         r = is_unnamed(&list[kept].record) ? 0 : is_visible(host, caller, &list[kept].record, err);
         if (r < 0)
             return r;

@@ -249,16 +249,23 @@ static bool file_is_held(int dir_fd, const char *name)
     return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0;
 }
 
+static int files_list(int images_fd, struct blob_files *ret, struct err *err)
+{
+    int r;
+
+    ret->fd = openat(images_fd, BLOBS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    r = ret->fd < 0 ? -errno : store_each_name(ret->fd, file_note, ret);
+    return r < 0 ? err_sys(err, r, "list the blobs of images") : 0;
+}
+
 int blobs_prune(int images_fd, uint64_t max_bytes, uint64_t *ret_removed, struct err *err)
 {
-    cleanup_with(files_done) struct blob_files files = {
-        .fd = openat(images_fd, BLOBS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
-    };
-    int r = files.fd < 0 ? -errno : store_each_name(files.fd, file_note, &files);
+    cleanup_with(files_done) struct blob_files files = { .fd = -EBADF };
+    int r = files_list(images_fd, &files, err);
 
     *ret_removed = 0;
     if (r < 0)
-        return err_sys(err, r, "list the blobs of images");
+        return r;
     if (files.count > 1)
         qsort(files.items, files.count, sizeof(*files.items), file_compare);
     for (size_t i = 0; i < files.count && files.bytes > max_bytes; i++) {
@@ -267,6 +274,38 @@ int blobs_prune(int images_fd, uint64_t max_bytes, uint64_t *ret_removed, struct
             continue;
         files.bytes -= files.items[i].bytes;
         *ret_removed += files.items[i].bytes;
+    }
+    return 0;
+}
+
+/* Returns whether the file is as it was when it was listed, and no pull holds it. */
+static bool file_is_idle(int dir_fd, const struct blob_file *file)
+{
+    struct stat st;
+
+    return fstatat(dir_fd, file->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           st.st_mtim.tv_sec == file->used.tv_sec && st.st_mtim.tv_nsec == file->used.tv_nsec &&
+           !file_is_held(dir_fd, file->name);
+}
+
+int blobs_remove(int images_fd, const struct blobs_sweep *sweep, uint64_t *ret_removed,
+                 struct err *err)
+{
+    cleanup_with(files_done) struct blob_files files = { .fd = -EBADF };
+    int r = files_list(images_fd, &files, err);
+    time_t before = time(NULL) - (time_t)(sweep->older_ms / 1000);
+
+    *ret_removed = 0;
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < files.count; i++) {
+        const struct blob_file *file = &files.items[i];
+
+        if (file->used.tv_sec > before || sweep->is_kept(sweep->context, file->name) ||
+            !file_is_idle(files.fd, file))
+            continue;
+        if (sweep->is_dry || unlinkat(files.fd, file->name, 0) == 0)
+            *ret_removed += file->bytes;
     }
     return 0;
 }

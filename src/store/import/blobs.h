@@ -43,3 +43,15 @@ int blob_open(int images_fd, const char *digest, int *ret_fd, struct err *err);
 
 /* Removes the blobs that were used longest ago until at most max bytes are left. */
 int blobs_prune(int images_fd, uint64_t max_bytes, uint64_t *ret_removed, struct err *err);
+
+struct blobs_sweep {
+    bool (*is_kept)(const void *context, const char *hex);
+    const void *context;
+    uint64_t older_ms; /* only what was used this long ago */
+    bool is_dry;       /* remove nothing */
+};
+
+/* Removes all blobs, and parts of blobs that no pull holds, but those that are kept and those that
+ * come into use meanwhile. Writes their bytes. */
+int blobs_remove(int images_fd, const struct blobs_sweep *sweep, uint64_t *ret_removed,
+                 struct err *err);

@@ -440,6 +440,13 @@ int template_list(struct store *store, struct template_info **ret, size_t *ret_c
     return 0;
 }
 
+bool template_is_used(struct store *store, const char *name)
+{
+    lock_scope(&store->lock);
+
+    return *use_find(store, name);
+}
+
 /* A search for templates that are based on the one to remove. */
 struct base_search {
     struct store *store;

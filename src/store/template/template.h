@@ -24,6 +24,7 @@ struct template_info {
     int64_t created_at;                /* seconds since 1970 */
     char digest[IMAGE_DIGEST_LEN + 1]; /* of the image that it was pulled from; "": none */
     char base[TEMPLATE_NAME_MAX + 1];  /* template below its layers; "": none */
+    uint64_t shared_bytes;             /* only from owned_template_list */
 };
 
 /* One read-only tree and its mount point in the sandbox. "/" comes first. */
@@ -102,6 +103,9 @@ int template_get_info(struct store *store, const char *name, struct template_inf
 /* Removes a template. Fails for the host template (ERR_DENIED) and for one that is in use or the
  * base of another (ERR_BUSY). */
 int template_remove(struct store *store, const char *name, struct err *err);
+
+/* Returns whether something has the template open. */
+bool template_is_used(struct store *store, const char *name);
 
 /* Removes the layers of images that no template is based on any more. */
 void template_layers_collect(struct store *store);

@@ -631,6 +631,8 @@ def template_calls(call, directory):
     call("commit", "TemplateService/Commit", sandboxId="plain", name="committed")
     call("commit again", "TemplateService/Commit", sandboxId="plain", name="committed")
     call("templates at last", "TemplateService/List")
+    call("prune of templates", "TemplateService/Prune", all=True, dryRun=True)
+    call("prune of images", "TemplateService/Prune", olderMs="1000")
     call("remove a template", "TemplateService/Remove", name="committed")
     call("remove no template", "TemplateService/Remove", name="committed")
 
@@ -793,7 +795,7 @@ BASES = {  # a request that is right, and is refused for what it names, or chang
     "TemplateService/Pull": {"reference": "other.example/nothing:1"},
     "TemplateService/Build": {"name": "nothing", "dockerfile": "NONE"},
     "TemplateService/Push": {"name": "nothing", "reference": "other.example/nothing:1"},
-    "TemplateService/List": {}, "TemplateService/Remove": {"name": "nothing"},
+    "TemplateService/List": {}, "TemplateService/Remove": {"name": "nothing"}, "TemplateService/Prune": {"dryRun": True},
     "TemplateService/Commit": {**NOBODY, "name": "nothing"},
     "RegistryService/Login": {"registry": "other.example", "username": "ann", "password": "x"}, "RegistryService/List": {},
     "RegistryService/Logout": {"registry": "nothing"},

@@ -141,6 +141,7 @@ HOLT = {
     "TemplateService/Push": [{"name": "{template}", "reference": "other.example/new:1"}],
     "TemplateService/List": Lists({}, {"all": True}),
     "TemplateService/Remove": [{"name": "{template}"}, {"name": "{built_template}"}],
+    "TemplateService/Prune": Makes({"dryRun": True}, {"all": True, "dryRun": True}),
     "TemplateService/Share": [{"name": "{template}", "public": True}, {"name": "{owner}/{template}", "owners": ["bob"]}],
     "TemplateService/SetRuntime": [{"name": "{template}", "runtimeMin": "native"}, {"name": "{owner}/{template}"}],
     "TemplateService/Commit": [{**AT, "name": "new"}],
