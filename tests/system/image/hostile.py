@@ -78,6 +78,9 @@ class Handler(BaseHTTPRequestHandler):
             "path": lambda: with_layers(lambda d: d["layers"][0].update(digest="sha256:../../../etc/shadow")),
             "nolayers": lambda: b'{"schemaVersion": 1, "fsLayers": []}',
             "garbage": lambda: b"\x00[[[[",
+            "many": lambda: with_layers(lambda d: d.update(layers=[dict(d["layers"][0], digest=f"sha256:{i:064x}") for i in range(500)])),
+            "nested": lambda: index(json.loads((layout / "arch.json").read_text())) if not what.startswith("sha256:") else manifest,
+            "deep": lambda: b'{"layers":' + b"[" * 100000,
             "endless": lambda: b" " * (5 << 20),
             "longer": lambda: with_layers(lambda d: d["layers"][0].update(size=d["layers"][0]["size"] - 1)),
         }

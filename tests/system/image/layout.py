@@ -1,6 +1,7 @@
 """Writes an OCI layout: busybox with gzip, and a small layer with zstd that removes a file of the first.
 
-usage: layout.py DIR WORD [ARCH]
+usage: layout.py DIR WORD [ARCH [MEGABYTES]]
+With MEGABYTES, the first layer has a file of that many zeros.
 """
 import gzip, hashlib, io, json, os, pathlib, subprocess, sys, tarfile
 
@@ -39,11 +40,12 @@ class Layout:
         (self.path / "index.json").write_text(json.dumps(index))
 
 
-def main(path, word, arch=None):
+def main(path, word, arch=None, megabytes=0):
     arch = arch or {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
     busybox = pathlib.Path("/bin/busybox").read_bytes()
+    zeros = [("zeros", bytes(int(megabytes) << 20))] if megabytes else []
     first = layer([("bin", None), ("bin/busybox", busybox), ("etc", None), ("gone", b"gone\n"), ("srv", None)]
-                  + [(f"bin/{name}", "busybox") for name in ("sh", "cat", "ls", "id", "env", "pwd", "stat")])
+                  + [(f"bin/{name}", "busybox") for name in ("sh", "cat", "ls", "id", "env", "pwd", "stat")] + zeros)
     second = layer([("etc", None), ("etc/os-release", f"ID={word}\n".encode()), (".wh.gone", b"")])
     layout = Layout(path)
     layers = [layout.blob(gzip.compress(first, 1, mtime=0), "layer.v1.tar+gzip"),
