@@ -4,7 +4,7 @@ usage: hostile.py LAYOUT LOG
 Prints its two ports: those of the registry and of another host that it redirects to. The log has one line for each
 request: port, path, Authorization, Range.
 """
-import base64, json, pathlib, sys, threading
+import base64, hashlib, json, pathlib, sys, threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 layout, log = pathlib.Path(sys.argv[1]), open(sys.argv[2], "a", buffering=1)
@@ -69,6 +69,7 @@ class Handler(BaseHTTPRequestHandler):
             self.manifest(mode, what) if kind == "manifests" else self.blob(mode, what)
 
     def manifest(self, mode, what):
+        inner = index(json.loads((layout / "arch.json").read_text()))
         bodies = {
             "foreign": lambda: index("s390x"),
             "index": lambda: manifest if what.startswith("sha256:") else index(json.loads((layout / "arch.json").read_text())),
@@ -79,7 +80,8 @@ class Handler(BaseHTTPRequestHandler):
             "nolayers": lambda: b'{"schemaVersion": 1, "fsLayers": []}',
             "garbage": lambda: b"\x00[[[[",
             "many": lambda: with_layers(lambda d: d.update(layers=[dict(d["layers"][0], digest=f"sha256:{i:064x}") for i in range(500)])),
-            "nested": lambda: index(json.loads((layout / "arch.json").read_text())) if not what.startswith("sha256:") else manifest,
+            "nested": lambda: inner if what.startswith("sha256:") else json.dumps({"schemaVersion": 2, "manifests": [
+                {**json.loads(inner)["manifests"][0], "digest": "sha256:" + hashlib.sha256(inner).hexdigest()}]}).encode(),
             "deep": lambda: b'{"layers":' + b"[" * 100000,
             "endless": lambda: b" " * (5 << 20),
             "longer": lambda: with_layers(lambda d: d["layers"][0].update(size=d["layers"][0]["size"] - 1)),
