@@ -194,3 +194,36 @@ bool view_may_forbid_below(const struct view_rules *rules, const char *path)
     }
     return true;
 }
+
+static unsigned level_add(unsigned levels, struct view_decision decision, int *rules)
+{
+    const unsigned bit = 1U << decision.level;
+
+    if (!(levels & bit))
+        rules[decision.level] = decision.rule;
+    return levels | bit;
+}
+
+unsigned view_levels(const struct view_rules *rules, int ret_rules[static VIEW_LEVELS])
+{
+    const struct view_decision none = { .level = VIEW_NONE, .rule = -1 };
+    struct view_path split;
+    unsigned levels;
+
+    for (int level = 0; level < VIEW_LEVELS; level++)
+        ret_rules[level] = -1;
+    levels = level_add(0, view_decide(rules, "/"), ret_rules);
+    (void)view_path_split("/", &split);
+    for (size_t i = 0; i < rules->order_count; i++) {
+        const struct compiled *entry = &rules->order[i];
+        enum view_reach reach = view_alternative_reach(&entry->alternative, &split);
+
+        if (reach != VIEW_REACHES_NOTHING)
+            levels = level_add(levels,
+                               (struct view_decision){ rule_of(rules, entry)->level, entry->rule },
+                               ret_rules);
+        if (reach == VIEW_REACHES_ALL)
+            return levels;
+    }
+    return level_add(levels, none, ret_rules);
+}

@@ -76,6 +76,19 @@ struct view_decision view_decide_entry(const struct view_rules *rules, const cha
  * level below write. False: each new name in it may be made and written. */
 bool view_may_forbid_below(const struct view_rules *rules, const char *path);
 
+/* The levels that paths may have, whatever exists, as a set of bits. */
+enum {
+    VIEW_HAS_NONE = 1 << VIEW_NONE,
+    VIEW_HAS_VIEW = 1 << VIEW_VIEW,
+    VIEW_HAS_READ = 1 << VIEW_READ,
+    VIEW_HAS_WRITE = 1 << VIEW_WRITE,
+    VIEW_LEVELS = VIEW_WRITE + 1,
+};
+
+/* Returns that set. A level is only absent if no path can have it. ret_rules[level] is the first
+ * rule that gives a level; -1: none does, and paths that no rule matches have it. */
+unsigned view_levels(const struct view_rules *rules, int ret_rules[static VIEW_LEVELS]);
+
 /* Writes the one spelling of a path, "/a/b" for "a//b/." or "/a/b/". Fails with -EINVAL for "..",
  * and with -ENAMETOOLONG. */
 int view_path_normalize(const char *path, char *ret, size_t size);

@@ -204,8 +204,69 @@ static void decisions_are_those_of_the_model(void)
         try_list(10);
 }
 
+/* Lists of fewer levels, as random ones nearly always have all. */
+static int random_list(struct model_rule model[RULES_MAX], struct view_rule rules[RULES_MAX])
+{
+    const int count = 1 + (int)dice(RULES_MAX);
+    const unsigned kind = dice(3);
+
+    for (int i = 0; i < count; i++) {
+        random_rule(&model[i]);
+        if (kind == 0)
+            model[i].level = dice(2) == 0 ? VIEW_NONE : VIEW_READ;
+        if (kind == 1 && i == 0) {
+            (void)snprintf(model[i].pattern, TEXT_SIZE, "/**");
+            model[i].type = VIEW_GLOB;
+            model[i].priority = (int)dice(3);
+        }
+        rules[i] = (struct view_rule){ .pattern = model[i].pattern,
+                                       .type = model[i].type,
+                                       .level = model[i].level,
+                                       .priority = model[i].priority };
+    }
+    return count;
+}
+
+static void try_levels(unsigned paths, unsigned seen[1 << VIEW_LEVELS])
+{
+    struct model_rule model[RULES_MAX];
+    struct view_rule rules[RULES_MAX];
+    cleanup_view_rules struct view_rules *compiled = NULL;
+    const int count = random_list(model, rules);
+    unsigned levels;
+    char path[TEXT_SIZE];
+    struct err err = { 0 };
+    int first[VIEW_LEVELS];
+
+    CHECK(view_rules_compile(rules, (size_t)count, 1, &compiled, &err) == 0, "(%s)", err.msg);
+    levels = view_levels(compiled, first);
+    seen[levels]++;
+    for (int level = 0; level < VIEW_LEVELS; level++)
+        CHECK(first[level] < 0 || model[first[level]].level == (enum view_level)level);
+    for (; paths > 0; paths--) {
+        int decides;
+
+        random_path(path);
+        decides = model_decide(model, count, path);
+        CHECK(levels & 1U << (decides < 0 ? VIEW_NONE : model[decides].level), "(%s)", path);
+    }
+}
+
+static void no_path_has_a_level_that_the_rules_exclude(void)
+{
+    unsigned seen[1 << VIEW_LEVELS] = { 0 };
+
+    state = 1;
+    for (unsigned done = 0; done < PAIRS; done += 10)
+        try_levels(10, seen);
+    CHECK(seen[VIEW_HAS_NONE | VIEW_HAS_READ] > 100 && seen[VIEW_HAS_WRITE] > 100,
+          "(%u lists that can only be read, %u that can only be written)",
+          seen[VIEW_HAS_NONE | VIEW_HAS_READ], seen[VIEW_HAS_WRITE]);
+}
+
 int main(void)
 {
     RUN(decisions_are_those_of_the_model);
+    RUN(no_path_has_a_level_that_the_rules_exclude);
     return 0;
 }

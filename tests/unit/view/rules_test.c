@@ -351,6 +351,37 @@ static void presets_mean_what_they_say(void)
     CHECK(!view_preset_find("safe") && view_preset_at(4) && !view_preset_at(5));
 }
 
+static void the_levels_that_paths_may_have_are_known(void)
+{
+    static const unsigned sealed = VIEW_HAS_NONE | VIEW_HAS_READ;
+    static const struct {
+        const char *rules;
+        unsigned wanted;
+        int writes; /* the first rule of level write */
+    } rows[] = {
+        { "", VIEW_HAS_NONE, -1 },
+        { "**=read", VIEW_HAS_READ, -1 },
+        { "/docs/**=read", sealed, -1 },
+        { "**=read\n**/.env=none\n/src/*.c=none", sealed, -1 },
+        { "**=read@1\n/src/**=write\n/x=view", VIEW_HAS_READ, -1 }, /* the others never decide */
+        { "**=read\n/src/*.c=view", VIEW_HAS_READ | VIEW_HAS_VIEW, -1 },
+        { "**=write", VIEW_HAS_WRITE, 0 },
+        { "**=write@1\n/vendor/**=read", VIEW_HAS_WRITE, 0 },
+        { "**=read\n/src/**=write", VIEW_HAS_READ | VIEW_HAS_WRITE, 1 },
+        { "**=read\nfile:/notes=write", VIEW_HAS_READ | VIEW_HAS_WRITE, 1 },
+        { "**=write\n**/.env=none", VIEW_HAS_WRITE | VIEW_HAS_NONE, 0 },
+        { "file:/=write", VIEW_HAS_WRITE | VIEW_HAS_NONE, 0 },
+    };
+    int rules[VIEW_LEVELS];
+
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        cleanup_view_rules struct view_rules *compiled = compile(rows[i].rules);
+
+        CHECK(view_levels(compiled, rules) == rows[i].wanted, "(%s)", rows[i].rules);
+        CHECK(rules[VIEW_WRITE] == rows[i].writes, "(%s)", rows[i].rules);
+    }
+}
+
 static void paths_have_one_spelling(void)
 {
     char path[64];
@@ -393,6 +424,7 @@ int main(void)
     RUN(text_and_json_read_back_the_same);
     RUN(json_with_anything_unknown_is_refused);
     RUN(presets_mean_what_they_say);
+    RUN(the_levels_that_paths_may_have_are_known);
     RUN(paths_have_one_spelling);
     RUN(paths_beyond_the_limit_are_hidden);
     return 0;
