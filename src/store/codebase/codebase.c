@@ -18,6 +18,8 @@
 #include "store/volume/volume.h"
 #include "store/volume/volume_internal.h"
 
+#define MASKS "masks" /* beside the trees of the volume */
+
 enum { VERSION_NAME_BYTES = 16, TOP_MODE = 0755 };
 
 /* Describes a codebase to the backend. Generation 1 is the tree that the next version is made in;
@@ -210,6 +212,23 @@ int codebase_copies_remove(struct store *store, const char *id)
             first = r;
     }
     return first;
+}
+
+int codebase_open_masks(struct store *store, const char *id)
+{
+    cleanup_close int fd =
+        openat(store->volumes_fd, id, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int masks_fd;
+
+    if (fd < 0 || (mkdirat(fd, MASKS, 0700) < 0 && errno != EEXIST))
+        return -errno;
+    masks_fd = openat(fd, MASKS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return masks_fd < 0 ? -errno : masks_fd;
+}
+
+int codebase_each_mask(int masks_fd, int (*each)(void *context, const char *name), void *context)
+{
+    return store_each_name(masks_fd, each, context);
 }
 
 int codebase_destroy(struct store *store, const char *id)

@@ -49,5 +49,12 @@ int codebase_copy_make(struct volume *volume, const char *snapshot, unsigned num
 /* Removes all copies, also those that an interrupted operation has left. Returns 0 or -errno. */
 int codebase_copies_remove(struct store *store, const char *id);
 
+/* Opens the directory in which the host keeps what it makes of versions for the rules of sandboxes
+ * (host/view/mask.h); it goes with the codebase. Returns a descriptor of its own or -errno. */
+int codebase_open_masks(struct store *store, const char *id);
+
+/* Calls each for every name there. Returns 0 or -errno. */
+int codebase_each_mask(int masks_fd, int (*each)(void *context, const char *name), void *context);
+
 /* Removes a codebase with all versions. Returns 0, also if there is none, or -errno. */
 int codebase_destroy(struct store *store, const char *id);

@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -85,6 +87,48 @@ int volume_layer_version(const struct volume *volume, uint32_t generation, uint3
     char name[VOLUME_CODEBASE_BYTES];
     int r = tree_fd < 0 ? tree_fd : volume_codebase_layer(volume, tree_fd, name, ret);
 
+    return r < 0 ? err_sys(err, r, "read the codebase of volume '%s'", volume->id) : 0;
+}
+
+static int name_found(void *context, const char *name)
+{
+    (void)context, (void)name;
+    return -ENOTEMPTY;
+}
+
+/* A sandbox may also have changed the attributes of the top. */
+static int layer_is_untouched(int tree_fd, const char *name, bool *ret)
+{
+    const mode_t all = S_IRUSR | S_IXUSR | S_IRGRP | S_IXGRP | S_IROTH | S_IXOTH;
+    cleanup_close int fd = openat(tree_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    char attributes[XATTR_LIST_MAX];
+    struct stat st;
+    ssize_t len;
+    int r;
+
+    *ret = fd < 0 && errno == ENOENT; /* it was never mounted */
+    if (fd < 0)
+        return *ret ? 0 : -errno;
+    r = store_each_name(fd, name_found, NULL);
+    len = flistxattr(fd, attributes, sizeof(attributes));
+    if ((r < 0 && r != -ENOTEMPTY) || len < 0 || fstat(fd, &st) < 0)
+        return r < 0 && r != -ENOTEMPTY ? r : -errno;
+    *ret = r == 0 && (st.st_mode & (all | S_IWOTH)) == all &&
+           !memmem(attributes, (size_t)len, "user.", strlen("user."));
+    return 0;
+}
+
+int volume_look_at_layer(struct volume *volume, uint32_t *ret_version, bool *ret_is_untouched,
+                         struct err *err)
+{
+    cleanup_with(volume_tree_done) struct volume_tree tree = { .volume = volume, .fd = -EBADF };
+    char name[VOLUME_CODEBASE_BYTES];
+    int r = volume_tree_open(&tree, NULL);
+
+    if (r == 0)
+        r = volume_codebase_layer(volume, tree.fd, name, ret_version);
+    if (r == 0)
+        r = layer_is_untouched(tree.fd, name, ret_is_untouched);
     return r < 0 ? err_sys(err, r, "read the codebase of volume '%s'", volume->id) : 0;
 }
 

@@ -21,6 +21,9 @@
 #include "store/volume/volume.h"
 #include "store/volume/volume_internal.h"
 
+/* The upper directory of a mask, which nothing can be written to. */
+#define SEALED "codebase.sealed"
+
 enum { LAYER_NAME_BYTES = 64 };
 
 /* A setuid file of the sandbox is owned by a uid of the sandbox's range, so executing it changes
@@ -44,6 +47,7 @@ static const struct mount_option options[] = {
 struct userns_view {
     int userns_fd; /* -1: owners are not mapped */
     uid_t first_uid;
+    int mask_fd; /* what the sandbox sees of its codebase; -1: all */
 };
 
 static const char *work_name(char *into, const char *tree)
@@ -189,6 +193,61 @@ static void mounts_add(struct volume_mounts *mounts, const char *target, int fd)
     mounts->fds[mounts->count++] = fd;
 }
 
+/* Prepares the upper directory of a mask: an overlay has the attributes of its top from there. It
+ * is not the layer, whose owner is one of the sandbox. */
+static int sealed_prepare(int tree_fd, const struct stat *layer)
+{
+    const struct timespec times[] = { layer->st_atim, layer->st_mtim };
+    int r = volume_layer_make(tree_fd, SEALED);
+
+    if (r < 0)
+        return r;
+    if (fchownat(tree_fd, SEALED, layer->st_uid, layer->st_gid, AT_SYMLINK_NOFOLLOW) < 0 ||
+        fchmodat(tree_fd, SEALED, layer->st_mode & 07777, 0) < 0 ||
+        utimensat(tree_fd, SEALED, times, AT_SYMLINK_NOFOLLOW) < 0)
+        return -errno;
+    return 0;
+}
+
+/* Owners are not mapped: those on disk are users of the host, whom nobody in the sandbox can be. */
+static int mount_sealed(const struct volume *volume, int tree_fd, const int lowers[2])
+{
+    cleanup_close int mask = mount_clone(lowers[0], "", false);
+    cleanup_close int version = mask < 0 ? mask : mount_clone(lowers[1], "", false);
+    cleanup_close int upper_fd = openat(tree_fd, SEALED, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    cleanup_close int work_fd = openat(tree_fd, SEALED ".work", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const struct overlay overlay = { .lower_fds = (const int[]){ mask, version },
+                                     .lower_count = 2,
+                                     .upper_fd = upper_fd,
+                                     .work_fd = work_fd,
+                                     .options = options,
+                                     .option_count =
+                                         ARRAY_SIZE(options) - (volume->is_scratch ? 0 : 1),
+                                     .attributes = mount_flags(volume->template) };
+    int r;
+
+    if (version < 0)
+        return version;
+    if (upper_fd < 0 || work_fd < 0)
+        return -errno;
+    r = mount_overlay(&overlay);
+    return r < 0 ? r : overlay_check(r, upper_fd);
+}
+
+static int mount_masked(const struct volume *volume, int tree_fd, const char *layer, int version_fd,
+                        const struct userns_view *view)
+{
+    struct stat st;
+    int r;
+
+    if (view->first_uid < VOLUME_OWNERS_MAX)
+        return -EINVAL;
+    if (fstatat(tree_fd, layer, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return -errno;
+    r = sealed_prepare(tree_fd, &st);
+    return r < 0 ? r : mount_sealed(volume, tree_fd, (const int[]){ view->mask_fd, version_fd });
+}
+
 /* Mounts the version that the tree's layer belongs to, with the layer above it. */
 static int mount_codebase(const struct volume *volume, int tree_fd, int upper_root_fd,
                           const struct userns_view *view)
@@ -203,6 +262,8 @@ static int mount_codebase(const struct volume *volume, int tree_fd, int upper_ro
     if (version_fd < 0)
         return version_fd;
     r = volume_layer_make(tree_fd, name);
+    if (r == 0 && view->mask_fd >= 0)
+        return mount_masked(volume, tree_fd, name, version_fd, view);
     return r < 0 ? r : mount_tree(volume, &tree, upper_root_fd, view);
 }
 
@@ -279,11 +340,11 @@ static void volume_relax(struct volume *volume, bool is_relaxed)
         volume->store->ops->relax(volume, is_relaxed);
 }
 
-int volume_mount(struct volume *volume, int userns_fd, uid_t first_uid, struct volume_mounts *ret,
-                 struct err *err)
+int volume_mount_masked(struct volume *volume, int userns_fd, uid_t first_uid, int mask_fd,
+                        struct volume_mounts *ret, struct err *err)
 {
     cleanup_with(volume_mounts_done) struct volume_mounts mounts = { .count = 0 };
-    const struct userns_view view = { .userns_fd = userns_fd, .first_uid = first_uid };
+    const struct userns_view view = { userns_fd, first_uid, mask_fd };
     cleanup_with(volume_tree_done) struct volume_tree tree = { .volume = volume, .fd = -EBADF };
     int r = volume_tree_open(&tree, NULL);
 
@@ -301,6 +362,12 @@ int volume_mount(struct volume *volume, int userns_fd, uid_t first_uid, struct v
     *ret = mounts;
     mounts.count = 0;
     return 0;
+}
+
+int volume_mount(struct volume *volume, int userns_fd, uid_t first_uid, struct volume_mounts *ret,
+                 struct err *err)
+{
+    return volume_mount_masked(volume, userns_fd, first_uid, -1, ret, err);
 }
 
 const char *volume_target(const struct volume *volume, size_t index)

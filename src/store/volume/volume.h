@@ -107,6 +107,20 @@ int volume_fork(struct volume *from, const char *snapshot, const char *id, uint6
 int volume_mount(struct volume *volume, int userns_fd, uid_t first_uid, struct volume_mounts *ret,
                  struct err *err);
 
+/* Does the same, but shows of the codebase what a mask (host/view/mask.h) leaves of the version of
+ * the tree's layer, which must be untouched, with owners that the sandbox does not have: nothing
+ * there can be written, and the layer is not part of the mount. mask_fd -1: there is none. */
+int volume_mount_masked(struct volume *volume, int userns_fd, uid_t first_uid, int mask_fd,
+                        struct volume_mounts *ret, struct err *err);
+
+/* The owners that trees have on disk. No sandbox has one of these users of the host. */
+enum { VOLUME_OWNERS_MAX = 65536 };
+
+/* Reads which version the layer of the codebase belongs to, and whether nothing was ever changed
+ * in it. */
+int volume_look_at_layer(struct volume *volume, uint32_t *ret_version, bool *ret_is_untouched,
+                         struct err *err);
+
 /* Returns where the index-th mount of the live tree belongs, "/" first; NULL behind the last. */
 const char *volume_target(const struct volume *volume, size_t index);
 
