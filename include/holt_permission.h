@@ -17,6 +17,7 @@ extern "C" {
 struct holt_permission_rules {
     const char *preset; /* view-only, read-only, full-access, agent-safe, development; NULL: none */
     const char *const *rules; /* behind those of the preset; ends with NULL; NULL: none */
+    const char *view;         /* what is to enforce them: fuse or kernel; NULL: Holt chooses */
 };
 
 struct holt_permissions {

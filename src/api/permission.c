@@ -62,10 +62,12 @@ static int change_make(const struct call *call, const struct change *change,
 int permission_service_set(const struct call *call,
                            const struct msg_permission_set_request *request, struct err *err)
 {
-    const struct change change = { request->sandbox_id,
-                                   PERMISSION_SET,
-                                   { request->preset, request->rules, request->rules_count },
-                                   request->revoke };
+    const struct change change = {
+        request->sandbox_id,
+        PERMISSION_SET,
+        { .preset = request->preset, .rules = request->rules, .count = request->rules_count },
+        request->revoke
+    };
     cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
     struct msg_permission_change made;
     int r = change_make(call, &change, &info, &made, err);
@@ -78,7 +80,7 @@ int permission_service_add(const struct call *call,
 {
     const struct change change = { request->sandbox_id,
                                    PERMISSION_ADD,
-                                   { NULL, request->rules, request->rules_count },
+                                   { .rules = request->rules, .count = request->rules_count },
                                    request->revoke };
     cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
     struct msg_permission_change made;
@@ -92,7 +94,7 @@ int permission_service_remove(const struct call *call,
 {
     const struct change change = { request->sandbox_id,
                                    PERMISSION_REMOVE,
-                                   { NULL, request->rules, request->rules_count },
+                                   { .rules = request->rules, .count = request->rules_count },
                                    request->revoke };
     cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
     struct msg_permission_change made;

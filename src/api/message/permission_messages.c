@@ -33,8 +33,8 @@ struct msg_permissions permissions_message(struct arena *arena, const struct san
     message.enforced = true;
     message.preset = arena_copy_text(arena, permissions.preset);
     message.generation = view_rules_generation(permissions.rules);
-    message.engine = "fuse";
-    message.engine_reason = "it enforces any rules, and their changes in a running sandbox";
+    message.engine = arena_copy_text(arena, permissions.engine);
+    message.engine_reason = arena_copy_text(arena, permissions.reason);
     if (has_rules)
         rules_message(arena, permissions.rules, &message);
     return message;
@@ -46,5 +46,6 @@ struct permission_request permission_request_of(const struct msg_permission_poli
         return (struct permission_request){ .preset = NULL };
     return (struct permission_request){ .preset = message->preset,
                                         .rules = message->rules,
-                                        .count = message->rules_count };
+                                        .count = message->rules_count,
+                                        .view = message->view };
 }

@@ -347,6 +347,8 @@ static const struct option_row fork_rows[] = {
     { "perm", 0, "RULE", "a rule instead of those of the original; may be repeated",
       OPTION_CALL(set_perm) },
     { "perm-file", 0, "FILE", "a file with one rule a line", OPTION_CALL(set_perm_file) },
+    { "view", 0, "ENGINE", "what enforces the permissions: fuse or kernel",
+      OPTION_TEXT(struct fork_options, permissions.view) },
     OPTION_OUTPUT,
     OPTION_JSON,
     { "quiet", 'q', NULL, "print only ids (the default)", OPTION_CALL(option_set_quiet) },

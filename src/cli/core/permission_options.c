@@ -46,8 +46,9 @@ const struct holt_permission_rules *permission_rules(const struct permission_opt
                                                      struct holt_permission_rules *room)
 {
     *room = (struct holt_permission_rules){ .preset = options->preset,
-                                            .rules = (const char *const *)options->rules.items };
-    return room->preset || room->rules ? room : NULL;
+                                            .rules = (const char *const *)options->rules.items,
+                                            .view = options->view };
+    return room->preset || room->rules || room->view ? room : NULL;
 }
 
 void permission_options_done(struct permission_options *options)

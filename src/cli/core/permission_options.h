@@ -8,6 +8,7 @@ struct holt_permission_rules;
 
 struct permission_options {
     const char *preset; /* NULL: not given */
+    const char *view;   /* the engine; NULL: not given */
     struct words rules;
 };
 

@@ -172,7 +172,8 @@ permissions_make(const struct holt_permission_rules *rules, struct arena *arena)
     policy = arena_take(arena, 1, sizeof(*policy));
     *policy = (struct msg_permission_policy){ .preset = rules->preset,
                                               .rules = rules->rules,
-                                              .rules_count = request_count(rules->rules) };
+                                              .rules_count = request_count(rules->rules),
+                                              .view = rules->view };
     return policy;
 }
 

@@ -137,7 +137,8 @@ struct machine_files {
     const char *hostname;
     const struct sandbox_mount *mounts; /* on top of the volume's root */
     size_t mount_count;
-    const char *rules; /* for the codebase, as view_rules_parse reads them; NULL: none */
+    int mask_fd;       /* what the sandbox sees of its codebase; -1: all */
+    const char *rules; /* for a file server, as view_rules_parse reads them; NULL: there is none */
     uint64_t rules_generation;
     const struct authority *authority; /* that programs trust; NULL: none */
 };

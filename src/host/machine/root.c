@@ -241,9 +241,9 @@ int machine_enter(struct machine *machine, const struct machine_files *files,
     cleanup_with(view_stop_slot) struct view *view = NULL;
     struct view *old_view;
     cleanup_close int userns_fd = runtime_guest_open_userns(&machine->guest, err);
-    int r = userns_fd < 0
-                ? userns_fd
-                : volume_mount(files->volume, userns_fd, machine->guest.first_uid, &mounts, err);
+    int r = userns_fd < 0 ? userns_fd
+                          : volume_mount_masked(files->volume, userns_fd, machine->guest.first_uid,
+                                                files->mask_fd, &mounts, err);
 
     if (r == 0)
         r = machine_view_insert(machine, files, &mounts, &view, err);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Starts and ends the machine of a sandbox. */
+#include <errno.h>
 #include <stdio.h>
 
 #include "base/buf.h"
@@ -16,6 +17,8 @@
 #include "host/sandbox/sandbox_internal.h"
 #include "host/secret/grant.h"
 #include "host/secret/secret.h"
+#include "host/view/engine.h"
+#include "host/view/mask.h"
 #include "host/view/permission.h"
 #include "host/volume/unrecorded.h"
 #include "store/store.h"
@@ -47,9 +50,10 @@ static int machine_obtain(struct sandbox *sandbox, struct machine **ret, struct 
     return *ret ? 0 : machine_start_blank(host, ops, ret, err);
 }
 
-int sandbox_enter(const struct sandbox *sandbox, struct machine *machine,
-                  struct volume_mounts *ret_old, struct err *err)
+int sandbox_enter(struct sandbox *sandbox, struct machine *machine, struct volume_mounts *ret_old,
+                  struct err *err)
 {
+    cleanup_with(mask_done) struct mask mask = { .fd = -EBADF, .lock_fd = -EBADF };
     struct machine_files files = {
         .volume = sandbox->volume,
         .hostname = sandbox->info.id,
@@ -60,7 +64,10 @@ int sandbox_enter(const struct sandbox *sandbox, struct machine *machine,
     cleanup_with(buf_done) struct buf rules = BUF_INIT(VIEW_TEXT_MAX);
     int r = permissions_read(sandbox->info.permissions, &permissions, err);
 
-    if (r == 0 && permissions.rules) {
+    if (r == 0 && permissions.rules)
+        r = engine_prepare(sandbox, &permissions, &mask, err);
+    files.mask_fd = mask.fd;
+    if (r == 0 && engine_is_fuse(&permissions)) {
         r = view_rules_format(permissions.rules, &rules);
         files.rules = rules.data ? rules.data : "";
         files.rules_generation = view_rules_generation(permissions.rules);

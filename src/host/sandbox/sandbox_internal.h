@@ -194,8 +194,8 @@ int sandbox_attach_codebase(const struct sandbox *sandbox, struct volume *volume
 int sandbox_open_volume(struct sandbox *sandbox, struct volume **ret, struct err *err);
 
 /* Makes the sandbox's volume the root of a machine, see machine_enter. */
-int sandbox_enter(const struct sandbox *sandbox, struct machine *machine,
-                  struct volume_mounts *ret_old, struct err *err);
+int sandbox_enter(struct sandbox *sandbox, struct machine *machine, struct volume_mounts *ret_old,
+                  struct err *err);
 
 /* Computes what the sandbox counts for its owner from its info, before it is counted. */
 void sandbox_charge(struct sandbox *sandbox);

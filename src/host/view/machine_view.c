@@ -15,6 +15,7 @@
 #include "host/machine/machine_internal.h"
 #include "host/observe/event.h"
 #include "host/sandbox/sandbox_internal.h"
+#include "host/view/engine.h"
 #include "host/view/permission.h"
 #include "host/view/view.h"
 #include "store/volume/volume.h"
@@ -106,7 +107,7 @@ int sandbox_view_adopt(struct sandbox *sandbox, struct err *err)
     char id[VIEW_ID_MAX + 1];
     int r = permissions_read(sandbox->info.permissions, &permissions, err);
 
-    if (r < 0 || !permissions.rules || !sandbox->info.codebase[0])
+    if (r < 0 || !engine_is_fuse(&permissions) || !sandbox->info.codebase[0])
         return r;
     r = view_rules_format(permissions.rules, &text);
     if (r < 0)

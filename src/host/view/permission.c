@@ -20,6 +20,7 @@
 #include "host/observe/event_internal.h"
 #include "host/registry/registry.h"
 #include "host/sandbox/sandbox_internal.h"
+#include "host/view/engine.h"
 #include "host/view/holders.h"
 #include "host/view/machine_view.h"
 #include "host/view/view.h"
@@ -48,6 +49,26 @@ static int rules_join(const json_t *array, struct buf *out, struct err *err)
     return r < 0 ? err_sys(err, r, "read the recorded permissions") : 0;
 }
 
+/* Earlier records lack them: then it is the file server. */
+static int engine_read(const json_t *json, struct permissions *ret, struct err *err)
+{
+    const char *view = "", *engine = ENGINE_FUSE, *mask = "";
+    const char *reason = "the sandbox was started by an earlier version";
+    int r = json_get_text(json, "view", &view, err);
+
+    if (r == 0)
+        r = json_get_text(json, "engine", &engine, err);
+    if (r == 0)
+        r = json_get_text(json, "reason", &reason, err);
+    if (r == 0)
+        r = json_get_text(json, "mask", &mask, err);
+    (void)snprintf(ret->view, sizeof(ret->view), "%s", view);
+    (void)snprintf(ret->engine, sizeof(ret->engine), "%s", engine);
+    (void)snprintf(ret->reason, sizeof(ret->reason), "%s", reason);
+    (void)snprintf(ret->mask, sizeof(ret->mask), "%s", mask);
+    return r;
+}
+
 int permissions_read(const char *recorded, struct permissions *ret, struct err *err)
 {
     cleanup_with(buf_done) struct buf text = BUF_INIT(VIEW_TEXT_MAX);
@@ -69,6 +90,8 @@ int permissions_read(const char *recorded, struct permissions *ret, struct err *
         r = json_get_array(json, "rules", &rules, err);
     if (r == 0)
         r = rules_join(rules, &text, err);
+    if (r == 0)
+        r = engine_read(json, ret, err);
     if (r < 0)
         return r;
     (void)snprintf(ret->preset, sizeof(ret->preset), "%s", preset);
@@ -85,8 +108,10 @@ static char *permissions_write(const struct permissions *permissions)
         view_rule_format(view_rules_at(permissions->rules, i), text);
         (void)json_array_append_new(rules, json_string(text));
     }
-    json = json_pack("{s:s, s:o, s:o}", "preset", permissions->preset, "generation",
-                     json_u64(view_rules_generation(permissions->rules)), "rules", rules);
+    json = json_pack("{s:s, s:o, s:s, s:s, s:s, s:s, s:o}", "preset", permissions->preset,
+                     "generation", json_u64(view_rules_generation(permissions->rules)), "view",
+                     permissions->view, "engine", permissions->engine, "reason",
+                     permissions->reason, "mask", permissions->mask, "rules", rules);
     written = json_dumps(json, JSON_COMPACT);
     if (!written)
         abort();
@@ -220,7 +245,15 @@ static int permissions_make(const struct permissions *present, enum permission_c
     if (r == 0)
         r = view_rules_compile(list.items, list.count, generation, &ret->rules, err);
     (void)snprintf(ret->preset, sizeof(ret->preset), "%s", preset ? preset : "");
+    (void)snprintf(ret->view, sizeof(ret->view), "%s",
+                   request->view && *request->view ? request->view : present->view);
     return r;
+}
+
+static int view_refuse(struct err *err)
+{
+    (void)err_set(err, ERR_INVALID, "an engine was asked for, but no permissions for it");
+    return err_remedy(err, "name a preset or rules as well");
 }
 
 int permissions_assign(const struct permission_request *request, struct sandbox_info *info,
@@ -231,7 +264,7 @@ int permissions_assign(const struct permission_request *request, struct sandbox_
     int r;
 
     if (!permission_request_is_given(request))
-        return 0;
+        return request->view && *request->view ? view_refuse(err) : 0;
     if (!info->codebase[0]) {
         (void)err_set(err, ERR_INVALID, "permissions are for the paths of a codebase");
         return err_remedy(err, "name one with --codebase");
@@ -239,6 +272,8 @@ int permissions_assign(const struct permission_request *request, struct sandbox_
     r = permissions_read(info->permissions, &old, err);
     if (r == 0)
         r = permissions_make(&old, PERMISSION_SET, request, &made, err);
+    if (r == 0)
+        r = engine_choose(&made, info->runtime, info->codebase_version, err);
     if (r < 0)
         return r;
     free(info->permissions);
@@ -279,6 +314,44 @@ static int permissions_replace(struct sandbox *sandbox, const struct permissions
     return 0;
 }
 
+int sandbox_record_permissions(struct sandbox *sandbox, const struct permissions *permissions,
+                               struct err *err)
+{
+    cleanup_free char *text = permissions_write(permissions);
+    bool is_known;
+
+    lock_take(&sandbox->lock);
+    is_known = sandbox->info.permissions && strcmp(text, sandbox->info.permissions) == 0;
+    lock_release(&sandbox->lock);
+    return is_known ? 0 : permissions_replace(sandbox, permissions, err);
+}
+
+/* Only the file server can change rules under processes that run. */
+static int change_check_engine(const struct sandbox *sandbox, const struct permissions *present,
+                               struct err *err)
+{
+    if (!sandbox->machine || engine_is_fuse(present))
+        return 0;
+    if (!present->rules) {
+        (void)err_set(err, ERR_BUSY, "sandbox '%s' runs without permissions", sandbox->info.id);
+        return err_remedy(err, "stop it, set the rules, and start it");
+    }
+    (void)err_set(err, ERR_BUSY,
+                  "the kernel enforces the permissions of sandbox '%s', which cannot change while "
+                  "it runs",
+                  sandbox->info.id);
+    return err_remedy(err, "stop it, set the rules, and start it; or create it with --view fuse");
+}
+
+/* A running sandbox keeps its engine. */
+static int change_choose_engine(const struct sandbox *sandbox, struct permissions *made,
+                                struct err *err)
+{
+    if (sandbox->machine)
+        return engine_use_fuse(made, "the sandbox was started with it", err);
+    return engine_choose(made, sandbox->info.runtime, sandbox->info.codebase_version, err);
+}
+
 static int permissions_change_locked(struct sandbox *sandbox, enum permission_change change,
                                      const struct permission_request *request,
                                      struct permissions *ret, struct err *err)
@@ -288,11 +361,11 @@ static int permissions_change_locked(struct sandbox *sandbox, enum permission_ch
 
     if (r < 0)
         return r;
-    if (!present.rules && sandbox->machine) {
-        (void)err_set(err, ERR_BUSY, "sandbox '%s' runs without permissions", sandbox->info.id);
-        return err_remedy(err, "stop it, set the rules, and start it");
-    }
-    r = permissions_make(&present, change, request, ret, err);
+    r = change_check_engine(sandbox, &present, err);
+    if (r == 0)
+        r = permissions_make(&present, change, request, ret, err);
+    if (r == 0)
+        r = change_choose_engine(sandbox, ret, err);
     return r == 0 ? permissions_replace(sandbox, ret, err) : r;
 }
 

@@ -1,5 +1,6 @@
 /* The path permissions of a sandbox: rules (view/rules.h) for the paths of its codebase. They are
- * recorded as JSON, {"preset","generation","rules":[text,...]}, and kept by forks. */
+ * recorded as JSON, {"preset","generation","view","engine","reason","mask","rules":[text,...]}, and
+ * kept by forks. */
 #pragma once
 
 #include <jansson.h>
@@ -8,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "host/view/mask.h"
 #include "view/rules.h"
 
 struct err;
@@ -15,10 +17,19 @@ struct sandbox;
 struct sandbox_info;
 struct sandbox_spec;
 
-enum { PERMISSION_PRESET_MAX = 32, PERMISSIONS_TEXT_MAX = 4 * VIEW_TEXT_MAX };
+enum {
+    PERMISSION_PRESET_MAX = 32,
+    PERMISSION_ENGINE_MAX = 16,
+    PERMISSION_REASON_MAX = 256,
+    PERMISSIONS_TEXT_MAX = 4 * VIEW_TEXT_MAX,
+};
 
 struct permissions {
     char preset[PERMISSION_PRESET_MAX]; /* whose rules come first; "": none */
+    char view[PERMISSION_ENGINE_MAX];   /* the engine that was asked for; "": Holt chooses */
+    char engine[PERMISSION_ENGINE_MAX]; /* what enforces the rules, or will: see engine.h */
+    char reason[PERMISSION_REASON_MAX]; /* why this one */
+    char mask[MASK_NAME_SIZE];          /* what the engine shows of the codebase; "": all */
     struct view_rules *rules;           /* NULL: none, all paths can be written */
 };
 
@@ -27,11 +38,13 @@ void permissions_done(struct permissions *permissions);
 /* Reads what is recorded; NULL: none. */
 int permissions_read(const char *recorded, struct permissions *ret, struct err *err);
 
-/* What a client asks for: rules as text, behind those of a preset (NULL or "": none). */
+/* What a client asks for: rules as text, behind those of a preset (NULL or "": none), and an engine
+ * (NULL or "": any). */
 struct permission_request {
     const char *preset;
     const char *const *rules;
     size_t count;
+    const char *view;
 };
 
 /* Returns whether the request asks for anything. */
@@ -44,6 +57,10 @@ int permissions_assign(const struct permission_request *request, struct sandbox_
 
 /* Reads the permissions of a sandbox. ERR_INVALID if it has no codebase. */
 int sandbox_permissions(struct sandbox *sandbox, struct permissions *ret, struct err *err);
+
+/* Records which engine enforces the permissions of a sandbox, if that was not known. */
+int sandbox_record_permissions(struct sandbox *sandbox, const struct permissions *permissions,
+                               struct err *err);
 
 enum permission_change {
     PERMISSION_SET,    /* instead of all present rules */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Random rules over a random tree, changed again and again while the kernel has names in its cache:
- * what a process gets is what the rules say.
+/* Random rules over a random tree: what a process gets is what the rules say. For the file server
+ * they are changed again and again while the kernel has names in its cache.
  *
  * VIEW_PROPERTY_ROUNDS=N     lists of rules
  * VIEW_PROPERTY_SEED=N       repeats a run */
@@ -17,7 +17,8 @@ static const char *const patterns[] = { "/**",       "/a/**",     "/b",         
                                         "**/*.pem",  "/*/out/**", "/a/b/*",      "/out/**",
                                         "**/b/**",   "/b/*.pem",  "/a/out/.env", "**/out/*",
                                         "/{a,b}/**", "/?/a" };
-static const char *const levels[] = { "none", "view", "read", "write" };
+static const char *const all_levels[] = { "none", "view", "read", "write" };
+static const char *const sealed_levels[] = { "none", "read" };
 
 static struct {
     char path[PATH_BYTES];
@@ -50,14 +51,14 @@ static void tree_make(const char *parent, int depth)
     }
 }
 
-static void rules_make(char text[static RULES_BYTES])
+static void rules_make(char text[static RULES_BYTES], const char *const levels[], unsigned count)
 {
     size_t len = 0;
 
     text[0] = '\0';
     for (unsigned i = pick(5) + 1; i > 0; i--)
         len += (size_t)snprintf(text + len, RULES_BYTES - len, "%s=%s@%u\n",
-                                patterns[pick(ARRAY_SIZE(patterns))], levels[pick(4)], pick(4));
+                                patterns[pick(ARRAY_SIZE(patterns))], levels[pick(count)], pick(4));
 }
 
 static int open_result(const char *path, int flags)
@@ -127,32 +128,67 @@ static void path_check(const char *path, bool is_directory, const char *text)
         CHECK(unlinkat(world.seen_fd, new_path + 1, 0) == 0, "(%s)", strerror(errno));
 }
 
-static void the_kernel_answers_as_the_rules_say(void)
+static void rules_check(void *argument)
+{
+    const char *text = argument;
+
+    for (size_t i = 0; i < path_count; i++)
+        path_check(paths[i].path, paths[i].is_directory, text);
+}
+
+static unsigned rounds_begin(void)
 {
     const char *rounds = getenv("VIEW_PROPERTY_ROUNDS"), *from = getenv("VIEW_PROPERTY_SEED");
-    const unsigned count = rounds ? (unsigned)strtoul(rounds, NULL, 10) : ROUNDS_SHORT;
-    char text[RULES_BYTES] = "/**=write\n";
-    struct err err = { 0 };
 
     seed = from ? (unsigned)strtoul(from, NULL, 10) : (unsigned)time(NULL);
     (void)printf("VIEW_PROPERTY_SEED=%u\n", seed);
+    return rounds ? (unsigned)strtoul(rounds, NULL, 10) : ROUNDS_SHORT;
+}
+
+static void the_kernel_answers_as_the_rules_say(void)
+{
+    const unsigned count = rounds_begin();
+    char text[RULES_BYTES] = "/**=write\n";
+    struct err err = { 0 };
+
     world_begin();
     tree_make("", 0);
     world_show(text);
     for (unsigned round = 0; round < count; round++) {
-        rules_make(text);
+        rules_make(text, all_levels, ARRAY_SIZE(all_levels));
         CHECK(view_rules_parse(text, round + 1, &rules, &err) == 0, "(%s)", err.msg);
         (void)world_set_rules(text);
-        for (size_t i = 0; i < path_count; i++)
-            path_check(paths[i].path, paths[i].is_directory, text);
+        rules_check(text);
         view_rules_free(TAKE_PTR(rules));
     }
     world_end();
+}
+
+/* Only processes of the sandbox are bound by a mask. */
+static void a_mask_answers_as_the_rules_say(void)
+{
+    const unsigned count = rounds_begin();
+    char text[RULES_BYTES];
+    struct err err = { 0 };
+
+    for (unsigned round = 0; round < count; round++) {
+        world.engine = &view_engines[ARRAY_SIZE(view_engines) - 1];
+        world_begin();
+        path_count = 0;
+        tree_make("", 0);
+        rules_make(text, sealed_levels, ARRAY_SIZE(sealed_levels));
+        CHECK(view_rules_parse(text, 1, &rules, &err) == 0, "(%s)", err.msg);
+        world_show(text);
+        sandbox_run(0, rules_check, text);
+        view_rules_free(TAKE_PTR(rules));
+        world_end();
+    }
 }
 
 int main(void)
 {
     must_be_root();
     RUN(the_kernel_answers_as_the_rules_say);
+    RUN(a_mask_answers_as_the_rules_say);
     return 0;
 }

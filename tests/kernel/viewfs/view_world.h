@@ -13,13 +13,21 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "host/view/mask.h"
 #include "host/view/view.h"
 #include "kernel/harness.h"
 #include "kernel/mount.h"
+#include "store/volume/volume.h"
+#include "view/rules.h"
 
 enum { FIRST_UID = 1000000, UIDS = 65536, PLAIN_USER = 1000 };
 
-struct view_engine;
+/* What enforces the rules. The tests that loop over the engines hold for each. */
+struct view_engine {
+    const char *name;
+    int (*show)(const char *rules);
+    bool is_kernel; /* for rules that let nothing be written; differs as docs/permissions.md says */
+};
 
 static struct {
     const struct view_engine *engine; /* NULL: the first one */
@@ -31,6 +39,8 @@ static struct {
     uint64_t generation;
     _Atomic unsigned denied, deaths;
 } world;
+
+static inline const struct view_engine *world_engine(void);
 
 static inline void world_denied(void *context, const char *id, const json_t *denials,
                                 uint64_t count)
@@ -69,11 +79,18 @@ static inline void world_mkdir(const char *name, int *ret_fd)
     CHECK(fchmod(*ret_fd, 0777) == 0);
 }
 
-/* Gives what is made in the lower layer to the plain user of the sandbox. */
+/* Gives what is made in the lower layer to the plain user of the sandbox, or to one of the host. */
 static inline void lower_give(const char *path)
 {
-    CHECK(fchownat(world.lower_fd, path, FIRST_UID + PLAIN_USER, FIRST_UID + PLAIN_USER,
-                   AT_SYMLINK_NOFOLLOW) == 0);
+    const uid_t owner = world_engine()->is_kernel ? PLAIN_USER : FIRST_UID + PLAIN_USER;
+
+    CHECK(fchownat(world.lower_fd, path, owner, owner, AT_SYMLINK_NOFOLLOW) == 0);
+}
+
+/* Everybody may do everything, or what a mask allows. */
+static inline mode_t lower_mode(void)
+{
+    return world_engine()->is_kernel ? 0755 : 0777;
 }
 
 static inline void lower_file(const char *path, const char *text)
@@ -82,14 +99,14 @@ static inline void lower_file(const char *path, const char *text)
 
     CHECK(fd >= 0, "(%s: %s)", path, strerror(errno));
     CHECK(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
-    CHECK(fchmod(fd, 0777) == 0);
+    CHECK(fchmod(fd, lower_mode()) == 0);
     lower_give(path);
 }
 
 static inline void lower_directory(const char *path)
 {
     CHECK(mkdirat(world.lower_fd, path, 0777) == 0, "(%s: %s)", path, strerror(errno));
-    CHECK(fchmodat(world.lower_fd, path, 0777, 0) == 0);
+    CHECK(fchmodat(world.lower_fd, path, lower_mode(), 0) == 0);
     lower_give(path);
 }
 
@@ -154,14 +171,37 @@ static inline int fuse_show(const char *rules)
     return mount_fd;
 }
 
-/* What enforces the rules. The tests that loop over the engines hold for each. */
-struct view_engine {
-    const char *name;
-    int (*show)(const char *rules);
-    bool refuses_with_eperm; /* unlink, rename, link, chmod, chown and utimens, for EACCES */
-};
+/* Makes a detached mount of a mask of the lower layer, as store/volume/mount.c does. */
+static inline int kernel_show(const char *text)
+{
+    cleanup_view_rules struct view_rules *rules = NULL;
+    cleanup_close int mask_fd = -EBADF, upper_fd = -EBADF, work_fd = -EBADF;
+    static const struct mount_option options[] = { { "index", "off" },
+                                                   { "redirect_dir", "nofollow" },
+                                                   { "metacopy", "off" } };
+    char refusal[MASK_REFUSAL_SIZE] = "";
+    struct err err = { 0 };
+    int fd;
 
-static const struct view_engine view_engines[] = { { "fuse", fuse_show, false } };
+    world_mkdir("mask", &mask_fd);
+    world_mkdir("upper", &upper_fd);
+    world_mkdir("work", &work_fd);
+    CHECK(fchown(upper_fd, 0, 0) == 0 && fchmod(upper_fd, 0755) == 0);
+    CHECK(view_rules_parse(text, 1, &rules, &err) == 0, "(%s)", err.msg);
+    fd = mask_fill(world.lower_fd, rules, mask_fd, refusal);
+    CHECK(fd == 0, "(%d: %s)", fd, refusal);
+    fd = mount_overlay(&(struct overlay){ .lower_fds = (const int[]){ mask_fd, world.lower_fd },
+                                          .lower_count = 2,
+                                          .upper_fd = upper_fd,
+                                          .work_fd = work_fd,
+                                          .options = options,
+                                          .option_count = ARRAY_SIZE(options) });
+    CHECK(fd >= 0, "(%s)", strerror(-fd));
+    return fd;
+}
+
+static const struct view_engine view_engines[] = { { "fuse", fuse_show, false },
+                                                   { "kernel", kernel_show, true } };
 
 static inline const struct view_engine *world_engine(void)
 {
@@ -193,7 +233,8 @@ static inline void world_end(void)
 {
     if (world.seen_fd >= 0)
         (void)close(world.seen_fd);
-    view_stop(world.view);
+    if (world.view)
+        view_stop(world.view);
     views_stop(world.views);
     (void)close(world.lower_fd);
     (void)close(world.dir_fd);
