@@ -348,9 +348,9 @@ $(OUT)/bench/search_holt: bench/search_holt.c $(filter-out $(OUT)/obj-tools/tool
 	@mkdir -p $(@D)
 	$(call step,LD,$@)$(TOOLS_CC) $(TOOLS_CFLAGS) $(TOOLS_LDFLAGS) -o $@ $(filter %.c %.o,$^) -lpcre2-8 -lpthread
 
-# Starts holt-view as the host does.
-$(OUT)/bench/view_holt: bench/view_holt.c $(call modules,base kernel) \
-		$(addprefix $(OBJ)/,host/view/view.o host/view/start.o runtime/program.o)
+# Starts holt-view and makes masks as the host does.
+$(OUT)/bench/view_holt: bench/view_holt.c $(call modules,base kernel view) \
+		$(addprefix $(OBJ)/,host/view/view.o host/view/start.o host/view/mask_fill.o runtime/program.o)
 	@mkdir -p $(@D)
 	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) -ljansson -lm -lpthread
 

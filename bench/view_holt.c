@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Operations on files through an overlay alone, and through holt-view over it.
+/* Operations on files through an overlay alone, through holt-view over it, and through the overlay
+ * of a mask, by which nothing can be written.
  *
  * usage: view_holt FILES SECONDS [PASSTHROUGH_LL [BINDFS]]     as root, in a mount namespace of its
  *                                     own, with holt-view beside this program
@@ -23,14 +24,17 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "host/view/mask.h"
 #include "host/view/view.h"
 #include "kernel/mount.h"
+#include "view/rules.h"
 
 enum { FILES_PER_DIRECTORY = 100, DATA_BYTES = 64 << 20, BLOCK_BYTES = 1 << 20, NAME_BYTES = 64 };
-enum { ROUNDS = 5, PEERS = 2, SUBJECTS_MAX = 2 + PEERS, PEER_FILES = 1 << 20, PEER_SPARE = 1000 };
+enum { ROUNDS = 5, PEERS = 2, SUBJECTS_MAX = 3 + PEERS, PEER_FILES = 1 << 20, PEER_SPARE = 1000 };
 enum { OPENED_MAX = 10000 }; /* files that single operations use */
 
 static const char rules[] = "/**=write\n**/.env*=none@1\n/vendor/**=read@2\n";
+static const char mask_rules[] = "/**=read\n**/.env*=none@1\n";
 
 static unsigned file_count, next_name;
 static double seconds;
@@ -154,14 +158,15 @@ static double read_data(int dir_fd, unsigned i)
 static const struct {
     const char *name, *unit;
     double (*run)(int dir_fd, unsigned i);
+    bool writes;
 } operations[] = {
-    { "open+read+close", "1/s", open_read_close },
-    { "stat", "1/s", stat_again },
-    { "create+unlink", "1/s", create_remove },
-    { "rename", "1/s", rename_file },
-    { "list 100 names", "1/s", list_directory },
-    { "write", "MB/s", write_data },
-    { "read", "MB/s", read_data },
+    { "open+read+close", "1/s", open_read_close, false },
+    { "stat", "1/s", stat_again, false },
+    { "create+unlink", "1/s", create_remove, true },
+    { "rename", "1/s", rename_file, true },
+    { "list 100 names", "1/s", list_directory, false },
+    { "write", "MB/s", write_data, true },
+    { "read", "MB/s", read_data, false },
 };
 
 /* --- programs ----------------------------------------------------------------------------------
@@ -171,10 +176,12 @@ static const struct {
 static const struct {
     const char *name, *command;
     bool reads_all; /* files */
+    bool writes;
 } programs[] = {
-    { "git status", "git status --porcelain", true },
-    { "ripgrep", "rg --quiet 'nothing has this' || [ $? = 1 ]", true },
-    { "build of 20 C files", "make -s -C project clean all", false },
+    { "git status", "git --no-optional-locks -c safe.directory='*' status --porcelain", true,
+      false },
+    { "ripgrep", "rg --quiet 'nothing has this' || [ $? = 1 ]", true, false },
+    { "build of 20 C files", "make -s -C project clean all", false, true },
 };
 
 /* Runs a command in the directory. */
@@ -212,16 +219,19 @@ enum { RESULTS = ARRAY_SIZE(operations) + ARRAY_SIZE(programs) };
 static struct subject {
     const char *name;
     int dir_fd;
-    bool is_small; /* it cannot have all files in use */
+    bool is_small;  /* it cannot have all files in use */
+    bool is_sealed; /* nothing can be written */
     double values[RESULTS][ROUNDS];
 } subjects[SUBJECTS_MAX];
 static size_t subject_count;
 
-static void subject_add(const char *name, int dir_fd, bool is_small)
+static struct subject *subject_add(const char *name, int dir_fd)
 {
-    subjects[subject_count].name = name;
-    subjects[subject_count].is_small = is_small;
-    subjects[subject_count++].dir_fd = dir_fd;
+    struct subject *subject = &subjects[subject_count++];
+
+    subject->name = name;
+    subject->dir_fd = dir_fd;
+    return subject;
 }
 
 static double operation_measure(int dir_fd, double (*run)(int dir_fd, unsigned i))
@@ -235,28 +245,40 @@ static double operation_measure(int dir_fd, double (*run)(int dir_fd, unsigned i
     return work / (ended - began);
 }
 
-static bool subject_skips(const struct subject *subject, size_t program)
+static bool subject_skips(const struct subject *subject, size_t result)
 {
-    return subject->is_small && programs[program].reads_all;
+    const size_t program = result - ARRAY_SIZE(operations);
+
+    if (result < ARRAY_SIZE(operations))
+        return subject->is_sealed && operations[result].writes;
+    return (subject->is_small && programs[program].reads_all) ||
+           (subject->is_sealed && programs[program].writes);
+}
+
+static double result_measure(const struct subject *subject, size_t result)
+{
+    if (result < ARRAY_SIZE(operations))
+        return operation_measure(subject->dir_fd, operations[result].run);
+    return program_measure(subject->dir_fd, programs[result - ARRAY_SIZE(operations)].command);
 }
 
 static void subject_measure(struct subject *subject, size_t round)
 {
     const int dir_fd = subject->dir_fd;
-    int fd = openat(dir_fd, "d0/renamed0", O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
     char name[NAME_BYTES];
+    int fd;
 
-    check(fd >= 0, "make a file to rename");
-    (void)close(fd);
     next_name = 0;
-    for (size_t i = 0; i < ARRAY_SIZE(operations); i++)
-        subject->values[i][round] = operation_measure(dir_fd, operations[i].run);
-    for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
+    if (!subject->is_sealed) {
+        fd = openat(dir_fd, "d0/renamed0", O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+        check(fd >= 0, "make a file to rename");
+        (void)close(fd);
+    }
+    for (size_t i = 0; i < RESULTS; i++)
         if (!subject_skips(subject, i))
-            subject->values[ARRAY_SIZE(operations) + i][round] =
-                program_measure(dir_fd, programs[i].command);
+            subject->values[i][round] = result_measure(subject, i);
     (void)snprintf(name, sizeof(name), "d0/renamed%u", next_name);
-    check(unlinkat(dir_fd, name, 0) == 0, "unlink");
+    check(subject->is_sealed || unlinkat(dir_fd, name, 0) == 0, "unlink");
 }
 
 static int value_compare(const void *a, const void *b)
@@ -280,7 +302,7 @@ static void subject_report(struct subject *subject)
         const bool is_program = i >= ARRAY_SIZE(operations);
         const size_t which = is_program ? i - ARRAY_SIZE(operations) : i;
 
-        if (is_program && subject_skips(subject, which))
+        if (subject_skips(subject, i))
             continue;
         qsort(subject->values[i], ROUNDS, sizeof(double), value_compare);
         report(subject->name, is_program ? programs[which].name : operations[which].name,
@@ -341,6 +363,12 @@ static int directory_make(int parent_fd, const char *name)
     return openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
+/* What has no file to write needs one that is there. */
+static void data_make(int dir_fd)
+{
+    check(move_data(dir_fd, O_WRONLY | O_CREAT) > 0, "data");
+}
+
 static int overlay_make(int dir_fd, int lower_fd, const char *upper, const char *work)
 {
     struct overlay overlay = { .lower_fds = &lower_fd,
@@ -355,15 +383,47 @@ static int overlay_make(int dir_fd, int lower_fd, const char *upper, const char 
     return fd;
 }
 
+/* Makes a mask and its overlay, as host/view/mask.c and store/volume/mount.c do. */
+static int masked_make(int dir_fd, int lower_fd)
+{
+    static const struct mount_option options[] = { { "index", "off" },
+                                                   { "redirect_dir", "nofollow" },
+                                                   { "metacopy", "off" } };
+    cleanup_view_rules struct view_rules *compiled = NULL;
+    const int mask_fd = directory_make(dir_fd, "tree5");
+    struct overlay overlay = { .lower_fds = (const int[]){ mask_fd, lower_fd },
+                               .lower_count = 2,
+                               .upper_fd = directory_make(dir_fd, "upper5"),
+                               .work_fd = directory_make(dir_fd, "work5"),
+                               .options = options,
+                               .option_count = ARRAY_SIZE(options) };
+    char refusal[MASK_REFUSAL_SIZE];
+    struct err err = { 0 };
+    double began = now();
+    int fd;
+
+    check(view_rules_parse(mask_rules, 1, &compiled, &err) == 0, err.msg);
+    check(mask_fill(lower_fd, compiled, mask_fd, refusal) == 0, refusal);
+    report("mask", "make", "ms", (now() - began) * 1000);
+    began = now();
+    fd = mount_overlay(&overlay);
+    check(fd >= 0, "mount the overlay of a mask");
+    report("mask", "start", "ms", (now() - began) * 1000);
+    (void)close(overlay.upper_fd);
+    (void)close(overlay.work_fd);
+    (void)close(mask_fd);
+    return fd;
+}
+
 /* Attaches a mount, as programs need to know where they are. */
-static void attach(const char *system, int dir_fd, int mount_fd)
+static struct subject *attach(const char *system, int dir_fd, int mount_fd)
 {
     int fd = directory_make(dir_fd, system);
 
     check(mount_attach(mount_fd, fd) == 0, "attach");
     (void)close(fd);
     fd = openat(dir_fd, system, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    subject_add(system, fd, false);
+    return subject_add(system, fd);
 }
 
 /* A program that serves a directory as another one. */
@@ -416,7 +476,7 @@ static void peer_start(int dir_fd, const char *dir, int lower_fd, const struct p
     check(waitpid(pid, &status, 0) == pid && status == 0, peer->program);
     (void)close(target_fd);
     target_fd = open(target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    subject_add(peer->name, target_fd, is_small);
+    subject_add(peer->name, target_fd)->is_small = is_small;
     (void)close(overlay_fd);
     (void)close(source_fd);
 }
@@ -432,7 +492,7 @@ int main(int argc, char **argv)
     };
     struct views *views;
     struct view *view;
-    int dir_fd, lower_fd, overlay_fd, served_fd, mount_fd;
+    int dir_fd, lower_fd, overlay_fd, served_fd, mount_fd, masked_fd;
     double began;
 
     file_count = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 50000;
@@ -444,6 +504,7 @@ int main(int argc, char **argv)
     lower_fd = directory_make(dir_fd, "lower");
     files_make(lower_fd);
     project_make(lower_fd);
+    data_make(lower_fd);
     overlay_fd = overlay_make(dir_fd, lower_fd, "upper", "work");
     served_fd = overlay_make(dir_fd, lower_fd, "upper2", "work2");
     check(views_start(dir_fd, &no_events, &views, &err) == 0, err.msg);
@@ -457,8 +518,10 @@ int main(int argc, char **argv)
     }
     report("holt-view", "start", "ms", (now() - began) * 1000);
     (void)close(served_fd);
-    attach("overlay", dir_fd, overlay_fd);
-    attach("holt-view", dir_fd, mount_fd);
+    (void)attach("overlay", dir_fd, overlay_fd);
+    (void)attach("holt-view", dir_fd, mount_fd);
+    masked_fd = masked_make(dir_fd, lower_fd);
+    attach("mask", dir_fd, masked_fd)->is_sealed = true;
     for (int i = 0; i < PEERS && i + 3 < argc; i++) {
         peers[i].program = argv[i + 3];
         peer_start(dir_fd, dir, lower_fd, &peers[i]);
@@ -466,6 +529,7 @@ int main(int argc, char **argv)
     measure();
     (void)close(overlay_fd);
     (void)close(mount_fd);
+    (void)close(masked_fd);
     for (size_t i = 0; i < subject_count; i++) {
         (void)close(subjects[i].dir_fd);
         (void)umount2(subjects[i].name, MNT_DETACH);
