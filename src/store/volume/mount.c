@@ -223,7 +223,7 @@ static int mount_sealed(const struct volume *volume, int tree_fd, const int lowe
                                      .options = options,
                                      .option_count =
                                          ARRAY_SIZE(options) - (volume->is_scratch ? 0 : 1),
-                                     .attributes = mount_flags(volume->template) };
+                                     .attributes = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID };
     int r;
 
     if (version < 0)
