@@ -413,6 +413,9 @@ struct holt_command {
     void *context;
     size_t output_max; /* collected bytes of each stream; 0: 16 MiB. The rest is discarded. */
     const char *user;  /* USER or USER:GROUP, names or numbers inside the sandbox; NULL: root */
+    /* The runtime to run in: that of the sandbox or a stronger one; NULL: that of the sandbox. Not
+     * for holt_run and holt_process_launch. */
+    const char *tier;
 };
 
 enum holt_outcome {
@@ -653,6 +656,7 @@ struct holt_shell_command {
     const char *user;       /* of a new shell; refused if it has another one. NULL: any, or root */
     const char *const *env; /* "NAME=value" to export in the shell before, ends with NULL */
     const char *cwd;        /* the directory to enter before; NULL: where it is */
+    const char *tier;       /* of a new shell, as in struct holt_command; refused like user */
 };
 
 /* Runs one command in a persistent shell, which keeps its directory, variables and jobs.
@@ -668,6 +672,7 @@ struct holt_shell {
     bool is_busy;
     uint32_t waiting; /* queued commands */
     const char *user; /* "": root */
+    const char *tier; /* "": the runtime of the sandbox */
 };
 
 struct holt_shell_list {

@@ -21,7 +21,7 @@ struct holt_tool {
     bool is_destructive;      /* may remove or overwrite data */
     bool is_idempotent;       /* a repeated call has no further effect */
     bool is_open_world;       /* reaches beyond the sandbox */
-    uint32_t tier;            /* 0: the host, 1: a worker inside the sandbox, 2: a process */
+    uint32_t tier; /* 0: the host, 1: a worker inside the sandbox, 2: a process in its runtime */
 };
 
 struct holt_tool_list {
@@ -56,6 +56,7 @@ struct holt_tool_call {
      * not retried. NULL: no progress. */
     holt_output_fn on_progress;
     void *context;
+    const char *tier; /* the runtime of the process of bash; NULL: default (tools.tier.bash) */
 };
 
 struct holt_tool_block {

@@ -33,7 +33,7 @@ int host_service_capabilities(const struct call *call,
             .allowed = host_check_runtime(call->host, &holder, found[count].name, &ignored) == 0,
             .strength = found[count].strength,
         };
-    host_capabilities(call->host, &can);
+    host_capabilities(call->host, call->caller->owner, &can);
     capabilities = capabilities_message(&can);
     return call_reply(call,
                       MESSAGE(msg_capabilities_response, .capabilities = &capabilities,

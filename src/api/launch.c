@@ -22,6 +22,9 @@ static int spec_check(const struct msg_launch_request *request, const struct pro
         return err_set(err, ERR_INVALID, "field 'hostPort' needs a 'port'");
     if (spec->has_terminal && spec->restart != RESTART_NO)
         return err_set(err, ERR_INVALID, "a process with a terminal cannot be started again");
+    if (spec->tier && (spec->restart != RESTART_NO || spec->port))
+        return err_set(err, ERR_UNSUPPORTED,
+                       "a process with a tier can neither be started again nor have a port");
     return 0;
 }
 

@@ -70,6 +70,10 @@ int sandbox_service_run(const struct call *call, const struct msg_run_request *r
     struct process_spec process;
     int r = process_spec_fill(request->process, call->arena, &process, err);
 
+    if (r == 0 && process.tier) {
+        (void)err_set(err, ERR_INVALID, "a run has one runtime, and no tier");
+        r = err_remedy(err, "set the runtime of the sandbox instead");
+    }
     if (r == 0)
         r = network_take(sandbox->network, &network, &machine.network, err);
     return r < 0 ? r : process_stream_run(call, &machine, &process, ret, err);
@@ -211,7 +215,7 @@ int sandbox_service_create(const struct call *call,
         return r;
     sandbox_get_info(sandbox, false, &info);
     message = sandbox_message(call, &info, false);
-    host_capabilities(call->host, &can);
+    host_capabilities(call->host, call->caller->owner, &can);
     capabilities = capabilities_message(&can);
     if (call->has_port_names)
         address_write(call->listener, info.id, address);

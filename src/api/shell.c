@@ -18,6 +18,7 @@ int shell_service_run(const struct call *call, const struct msg_shell_run_reques
         .text = request->command,
         .timeout_ms = request->timeout_ms,
         .user = text_or_null(request->user),
+        .tier = text_or_null(request->tier),
         .env = variables_make(request->env, request->env_count, call->arena),
         .cwd = text_or_null(request->cwd),
     };
@@ -34,6 +35,7 @@ static struct msg_shell shell_message(const struct shell_info *info)
         .busy = info->is_busy,
         .waiting = info->waiting,
         .user = info->user,
+        .tier = info->tier,
     };
 }
 
@@ -55,6 +57,7 @@ int shell_service_open(const struct call *call, const struct msg_shell_open_requ
     const struct shell_command command = {
         .name = request->name,
         .user = text_or_null(request->user),
+        .tier = text_or_null(request->tier),
         .env = variables_make(request->env, request->env_count, call->arena),
         .cwd = text_or_null(request->cwd),
     };

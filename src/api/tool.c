@@ -51,6 +51,7 @@ static struct tool_request request_of(const struct call *call,
         .memory_bytes = resources->memory_bytes,
         .cpus_milli = cpus_milli(resources->cpus),
         .wants_changed = request->changed,
+        .tier = text_or_null(request->tier),
         .snapshot = request->has_snapshot ? request->snapshot : -1,
         .is_read_only = !caller_may_change(call->caller),
     };

@@ -142,17 +142,27 @@ static pid_t guest_init_pid(const struct runtime_guest *guest)
     return file_read_number_at(AT_FDCWD, path, &pid) == 0 ? (pid_t)pid : guest->pid;
 }
 
-int runtime_guest_open_root(const struct runtime_guest *guest)
+static int guest_open(const struct runtime_guest *guest, const char *name, int flags)
 {
     char path[PROC_PATH_BYTES];
     cleanup_close int fd = -EBADF;
 
-    (void)snprintf(path, sizeof(path), "/proc/%d/root", guest_init_pid(guest));
-    fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    (void)snprintf(path, sizeof(path), "/proc/%d/%s", guest_init_pid(guest), name);
+    fd = open(path, flags | O_CLOEXEC);
     if (fd < 0)
         return -errno;
     /* The pid was still the guest's own if it has not ended by now. */
     return pidfd_has_ended(guest->pidfd) ? -ESRCH : TAKE_FD(fd);
+}
+
+int runtime_guest_open_root(const struct runtime_guest *guest)
+{
+    return guest_open(guest, "root", O_PATH | O_DIRECTORY);
+}
+
+int runtime_guest_open_mounts(const struct runtime_guest *guest)
+{
+    return guest_open(guest, "ns/mnt", O_RDONLY);
 }
 
 static int guest_send_boot(const struct runtime *runtime, const struct runtime_guest *guest,
@@ -204,6 +214,16 @@ static int guest_start_init(struct runtime *runtime, struct runtime_guest *guest
                                 &guest->pid, &guest->pidfd, err);
 }
 
+/* The zygote of the other guest may be gone, so the process is moved to its limits: slow, but a
+ * second machine starts once. */
+static int guest_join_limits(struct runtime *runtime, const struct runtime_guest *guest,
+                             struct err *err)
+{
+    if (!guest->shares_limits || !cgroup_root_limits_zygotes(runtime->cgroups))
+        return 0;
+    return cgroup_zygote_attach(runtime->cgroups, guest->limits_group, guest->pid, err);
+}
+
 /* Creates the cgroups, starts the process and maps its user ids; the process waits meanwhile. */
 static int guest_set_up(struct runtime *runtime, struct runtime_guest *guest, struct err *err)
 {
@@ -211,12 +231,15 @@ static int guest_set_up(struct runtime *runtime, struct runtime_guest *guest, st
 
     if (r < 0)
         return r;
-    (void)snprintf(guest->limits_group, sizeof(guest->limits_group), "%s",
-                   cgroup_root_limits_zygotes(runtime->cgroups) ? zygote_name(guest->zygote)
-                                                                : guest->id);
+    if (!guest->shares_limits)
+        (void)snprintf(guest->limits_group, sizeof(guest->limits_group), "%s",
+                       cgroup_root_limits_zygotes(runtime->cgroups) ? zygote_name(guest->zygote)
+                                                                    : guest->id);
     r = cgroup_create(runtime->cgroups, guest->id, guest->first_uid, err);
     if (r == 0)
         r = guest_start_init(runtime, guest, err);
+    if (r == 0)
+        r = guest_join_limits(runtime, guest, err);
     if (r < 0)
         return r;
     r = guest_write_maps(guest->pid, guest->first_uid);
@@ -246,6 +269,21 @@ int runtime_start(struct runtime *runtime, const struct runtime_ops *ops, const 
     int r;
 
     *ret = guest_new(runtime, ops, id, first_uid);
+    r = guest_set_up(runtime, ret, err);
+    if (r < 0)
+        (void)runtime_guest_done(ret);
+    return r;
+}
+
+int runtime_start_beside(struct runtime *runtime, const struct runtime_ops *ops, const char *id,
+                         const struct runtime_guest *first, struct runtime_guest *ret,
+                         struct err *err)
+{
+    int r;
+
+    *ret = guest_new(runtime, ops, id, first->first_uid);
+    memcpy(ret->limits_group, first->limits_group, sizeof(ret->limits_group));
+    ret->shares_limits = true;
     r = guest_set_up(runtime, ret, err);
     if (r < 0)
         (void)runtime_guest_done(ret);
@@ -289,6 +327,7 @@ int runtime_adopt(struct runtime *runtime, const struct runtime_ops *ops,
         return r;
     }
     (void)snprintf(guest.limits_group, sizeof(guest.limits_group), "%s", adoption->limits_group);
+    guest.shares_limits = adoption->shares_limits;
     guest.stream_fd = adoption->stream_fd;
     limit_sending(guest.stream_fd);
     *ret = guest;
@@ -297,7 +336,8 @@ int runtime_adopt(struct runtime *runtime, const struct runtime_ops *ops,
 
 unsigned runtime_guest_own_processes(const struct runtime_guest *guest)
 {
-    bool has_zygote = guest->zygote && cgroup_root_limits_zygotes(guest->runtime->cgroups);
+    bool has_zygote = guest->zygote && !guest->shares_limits &&
+                      cgroup_root_limits_zygotes(guest->runtime->cgroups);
 
     return guest->ops->own_processes + (has_zygote ? 1 : 0);
 }
@@ -370,7 +410,7 @@ int runtime_guest_recycle(struct runtime_guest *guest)
 
     if (guest->zygote)
         zygote_return(guest->runtime->zygotes, TAKE_PTR(guest->zygote));
-    else
+    else if (!guest->shares_limits)
         r = remove_limits(guest->runtime->cgroups, guest->limits_group);
     guest->limits_group[0] = '\0';
     guest->pidfd = fd_close(guest->pidfd);

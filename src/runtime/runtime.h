@@ -50,6 +50,7 @@ struct runtime_guest {
     char id[RUNTIME_ID_MAX];           /* also the name of its cgroup */
     struct zygote *zygote;             /* the zygote that started it; NULL: adopted */
     char limits_group[RUNTIME_ID_MAX]; /* the cgroup that carries its limits and accounting */
+    bool shares_limits;                /* that of another guest, which outlives this one */
     uid_t first_uid;                   /* of its 65,536 uids */
     pid_t pid;                         /* of holt-init, or of the program that starts it */
     int pidfd;                         /* the same */
@@ -70,12 +71,19 @@ int runtime_find(const char *name, const struct runtime_ops **ret, struct err *e
 int runtime_start(struct runtime *runtime, const struct runtime_ops *ops, const char *id,
                   uid_t first_uid, struct runtime_guest *ret, struct err *err);
 
+/* Starts a blank guest with the uids and the limits of another one: id names a cgroup below that of
+ * the other one, which outlives it. It shares no namespace with it. */
+int runtime_start_beside(struct runtime *runtime, const struct runtime_ops *ops, const char *id,
+                         const struct runtime_guest *first, struct runtime_guest *ret,
+                         struct err *err);
+
 /* Takes over a guest that an earlier daemon process started, from the recorded data and a new
  * connection to it (taken on success). Its zygote is gone, its cgroups are not. ERR_NOT_FOUND when
  * the guest has ended. */
 struct runtime_adoption {
     const char *id;
     const char *limits_group;
+    bool shares_limits;
     uid_t first_uid;
     int stream_fd;
 };
@@ -96,6 +104,9 @@ int runtime_guest_open_userns(const struct runtime_guest *guest, struct err *err
 /* Opens the root directory of a guest (O_PATH). Everything below belongs to the sandbox. Returns a
  * descriptor or -errno. */
 int runtime_guest_open_root(const struct runtime_guest *guest);
+
+/* Opens the mount namespace of a guest. Returns a descriptor or -errno. */
+int runtime_guest_open_mounts(const struct runtime_guest *guest);
 
 /* Returns the number of Holt's own processes that count against the sandbox's limit. */
 unsigned runtime_guest_own_processes(const struct runtime_guest *guest);

@@ -84,6 +84,8 @@ static json_t *call_pack_line(const struct tool_job *job)
 
     if (line && result->is_canceled)
         (void)json_object_set_new(line, "canceled", json_true());
+    if (line && job->is_stronger)
+        (void)json_object_set_new(line, "stronger", json_true());
     if (line && result->has_exit_code)
         (void)json_object_set_new(line, "exit", json_integer(result->exit_code));
     if (line && job->blocks[0].mime)
@@ -204,6 +206,7 @@ static void call_unpack_line(struct tool_job *job, const json_t *line)
         .snapshot_error =
             text_of(line, "snapshot_error", job->snapshot_error, sizeof(job->snapshot_error)),
     };
+    job->is_stronger = flag_of(line, "stronger");
     job->mime = text_of(line, "mime", job->mime_text, sizeof(job->mime_text));
     call_unpack_changes(job, json_object_get(line, "changed"));
 }

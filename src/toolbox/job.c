@@ -117,7 +117,8 @@ static void job_set_id(struct tool_job *job, const char *id)
 {
     cleanup_free char *params =
         job->params ? json_dumps(job->params, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
-    cleanup_free char *all = xasprintf("%s %s", job->tool->name, params ? params : "{}");
+    cleanup_free char *all = xasprintf("%s %s%s%s", job->tool->name, params ? params : "{}",
+                                       job->tier ? " in " : "", job->tier ? job->tier : "");
 
     (void)snprintf(job->call_id, sizeof(job->call_id), "%s", id);
     hash_hex(id, strlen(id), job->id_hash);
@@ -166,6 +167,7 @@ struct tool_job *tool_job_new(struct sandbox *sandbox, const struct tool *tool,
     job->cpus_milli = request->cpus_milli ? request->cpus_milli : settings.cpus_milli;
     job->wants_changed = request->wants_changed;
     job->wants_snapshot = request->snapshot < 0 ? settings.takes_snapshots : request->snapshot > 0;
+    job->tier = request->tier ? xstrdup(request->tier) : NULL;
     job->is_read_only = request->is_read_only;
     job->is_background = request->is_background;
     job->text.max = TOOL_TEXT_MAX;
@@ -192,6 +194,7 @@ void tool_job_unref(struct tool_job *job)
     buf_done(&job->paths);
     free(job->changes);
     json_decref(job->params);
+    free(job->tier);
     sandbox_unref(job->sandbox);
     lock_destroy(&job->lock);
     free(job);

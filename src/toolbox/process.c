@@ -26,7 +26,7 @@ enum {
 };
 
 /* Indices of the parameters. */
-enum { BASH_CMD, BASH_TIMEOUT, BASH_CWD };
+enum { BASH_CMD, BASH_TIMEOUT, BASH_CWD, BASH_TIER };
 
 struct process_run {
     const struct tool_recipe *recipe;
@@ -188,6 +188,26 @@ static void job_set_process(struct tool_job *job, struct process *process)
     lock_release(&job->lock);
 }
 
+/* The call and its parameters may both name a tier, which the configuration may exceed. Other tools
+ * run in the sandbox's own runtime. */
+static int run_choose_tier(struct tool_job *job, const struct process_run *run, const char **ret,
+                           struct err *err)
+{
+    const char *param = run->recipe == &bash ? tool_text_at(job, BASH_TIER) : "";
+    struct host_tool_settings settings;
+    int r;
+
+    if (run->recipe != &bash)
+        return 0;
+    host_get_tool_settings(sandbox_host(job->sandbox), &settings);
+    if (*param && job->tier && strcmp(param, job->tier) != 0)
+        return err_set(err, ERR_INVALID, "the call has tier '%s', and its parameter is '%.20s'",
+                       job->tier, param);
+    r = sandbox_choose_tier(job->sandbox, *param ? param : job->tier, settings.bash_tier, ret, err);
+    job->is_stronger = r == 0 && *ret;
+    return r;
+}
+
 static int run_start(struct tool_job *job, struct process_run *run, struct err *err)
 {
     struct process_spec spec = {
@@ -196,8 +216,10 @@ static int run_start(struct tool_job *job, struct process_run *run, struct err *
         .cwd = run->command.cwd,
         .timeout_ms = tool_job_left_ms(job, run->command.timeout_ms),
     };
-    int r;
+    int r = run_choose_tier(job, run, &spec.tier, err);
 
+    if (r < 0)
+        return tool_job_fail(job, r, err);
     if (!run->is_attached)
         sandbox_attach(job->sandbox);
     run->is_attached = true;

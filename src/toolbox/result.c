@@ -228,7 +228,7 @@ void tool_result_restore(struct tool_job *job)
 {
     result_set_changes(job);
     result_set_blocks(job);
-    job->result.tier = tool_tier(job->tool);
+    job->result.tier = tool_tier(job->tool) + (job->is_stronger ? 1 : 0);
 }
 
 /* Reports only calls that may have changed something: reads are too frequent for the audit log. */

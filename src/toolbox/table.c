@@ -228,7 +228,11 @@ static const struct tool tools[] = {
                   { .name = "cwd",
                     .type = TOOL_TEXT,
                     .text = ".",
-                    .about = "Working directory; default: /workspace." } } },
+                    .about = "Working directory; default: /workspace." },
+                  { .name = "tier",
+                    .type = TOOL_TEXT,
+                    .about = "A stronger runtime for this command over the same files, for code "
+                             "that is not trusted: gvisor; default: that of the sandbox." } } },
     { .name = "run_code",
       .title = "Run code in a notebook kernel",
       .about =

@@ -64,6 +64,8 @@ static int request_check(const struct tool_request *request, const struct tool *
     if (request->is_read_only && !tool->is_read_only)
         return err_set(err, ERR_DENIED, "tool '%s' is not read-only, but this client is",
                        tool->name);
+    if (request->tier && strcmp(tool->name, "bash") != 0)
+        return err_set(err, ERR_INVALID, "tool '%s' has no tier; bash has one", tool->name);
     if (request->call_id && strlen(request->call_id) > TOOL_ID_MAX)
         return err_set(err, ERR_INVALID, "a tool call id must not exceed %d bytes", TOOL_ID_MAX);
     if (machine_check_limits(&limits, err) < 0)

@@ -38,6 +38,7 @@ struct tool_request {
     uint64_t memory_bytes;      /* of a process that the call starts; 0: the daemon's default */
     uint32_t cpus_milli;        /* likewise */
     bool wants_changed;         /* fill in result.changed */
+    const char *tier;   /* runtime of the process of bash; NULL: the daemon's (tools.tier.bash) */
     int snapshot;       /* take one afterwards; 1: yes, 0: no, -1: the daemon's (tool.snapshots) */
     bool is_read_only;  /* the client is read-only: only read-only tools are allowed */
     bool is_background; /* with an id of its own: see tool_keep */
@@ -68,7 +69,7 @@ struct tool_result {
     uint64_t shown, total; /* bytes of a truncated text */
     const char *handle;    /* for tool_read_output; NULL: the full text is not stored */
     uint64_t duration_ms;
-    unsigned tier;              /* 0: the host, 1: a worker, 2: a process */
+    unsigned tier;              /* 0: the host, 1: a worker, 2: a process, 3: in a stronger runtime */
     const char *snapshot_id;    /* NULL: no snapshot */
     const char *snapshot_error; /* why the snapshot failed; NULL: it did not */
     const struct tool_change *changed;

@@ -10,6 +10,7 @@
 _Static_assert(MSG_PROCESS_SPEC_ARGS_MAX_ITEMS <= PROCESS_ARGS_MAX, "arguments");
 _Static_assert(MSG_PROCESS_SPEC_TAG_MAX_BYTES <= PROCESS_TAG_MAX, "tags");
 _Static_assert(MSG_PROCESS_SPEC_USER_MAX_BYTES <= PROCESS_USER_MAX, "users");
+_Static_assert(MSG_PROCESS_SPEC_TIER_MAX_BYTES <= PROCESS_TIER_MAX, "tiers");
 
 /* Checks the bytes of arguments and environment together, with what joins or ends them and a
  * pointer to each. */
@@ -73,6 +74,7 @@ int process_spec_fill(const struct msg_process_spec *message, struct arena *aren
         .has_stdin = message->stdin,
         .timeout_ms = message->timeout_ms,
         .tag = text_or_null(message->tag),
+        .tier = text_or_null(message->tier),
     };
     user_split(message->user, arena, ret);
     if (message->terminal) {

@@ -37,6 +37,7 @@ static void shell_options_done(struct shell_options *options)
 static void shell_command_set(const struct shell_options *options, struct holt_shell_command *ret)
 {
     ret->user = options->run.user;
+    ret->tier = options->run.tier;
     ret->env = (const char *const *)options->run.env.items;
     ret->cwd = options->run.workdir;
 }

@@ -27,6 +27,7 @@ struct tool_options {
     uint64_t max_output_tokens;
     bool wants_changed;
     bool wants_snapshot;
+    const char *tier;
     int status; /* of a failed write; STATUS_OK: all progress was written */
 };
 
@@ -61,6 +62,8 @@ static const struct option_row rows[] = {
       OPTION_FLAG(struct tool_options, wants_changed) },
     { "snapshot", 0, NULL, "take a snapshot after the call",
       OPTION_FLAG(struct tool_options, wants_snapshot) },
+    { "tier", 0, "NAME", "run bash in this runtime, which is stronger than that of the sandbox",
+      OPTION_TEXT(struct tool_options, tier) },
     OPTION_OUTPUT,
     OPTION_HELP,
 };
@@ -181,6 +184,7 @@ static int execute(struct tool_options *options, const char *id, const char *too
     call.max_output_tokens = options->max_output_tokens;
     call.wants_changed = options->wants_changed;
     call.snapshot = options->wants_snapshot ? HOLT_TOOL_SNAPSHOT_YES : HOLT_TOOL_SNAPSHOT_DEFAULT;
+    call.tier = options->tier;
     if (isatty(STDERR_FILENO) && !options->output.wants_json) {
         call.on_progress = progress_write;
         call.context = options;

@@ -30,6 +30,8 @@ static const struct option_row rows[] = {
     { "interactive", 'i', NULL, "pass stdin on; with -d, keep it open for 'holt attach'",
       OPTION_FLAG(struct exec_options, is_interactive) },
     { "tag", 0, "TEXT", "a tag, for 'holt ps --tag'", OPTION_TEXT(struct exec_options, run.tag) },
+    { "tier", 0, "NAME", "run the command in this runtime, which is stronger than the sandbox's",
+      OPTION_TEXT(struct exec_options, run.tier) },
     { "key", 0, "TEXT", "start once: a second exec with this key joins the first",
       OPTION_TEXT(struct exec_options, key) },
     OPTION_OUTPUT,

@@ -141,6 +141,8 @@ static const struct option_row surroundings_rows[] = {
       OPTION_CALL(set_env) },
     { "workdir", 'w', "DIR", "the directory that the shell enters first",
       OPTION_PATH(struct run_options, workdir, "an absolute path") },
+    { "tier", 0, "NAME", "run a new shell in this runtime, which is stronger than the sandbox's",
+      OPTION_TEXT(struct run_options, tier) },
     OPTION_HELP,
 };
 
@@ -232,6 +234,7 @@ int run_command_set(struct run_options *options, char **args, bool has_tty,
     ret->cwd = options->workdir;
     ret->user = options->user;
     ret->tag = options->tag;
+    ret->tier = options->tier;
     ret->timeout_ms = options->timeout_ms;
     return 0;
 }

@@ -30,6 +30,7 @@ struct run_options {
     uint32_t files;
     enum run_tty tty;
     const char *tag;  /* NULL: none */
+    const char *tier; /* NULL: that of the sandbox */
     struct words env; /* "NAME=value" */
     struct network_options network;
     struct holt_network_rules rules; /* the same for libholt; see run_sandbox_set */

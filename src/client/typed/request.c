@@ -146,7 +146,8 @@ int request_process_set(struct request_process *ret, const struct holt_command *
                   .stdin = has_stdin,
                   .timeout_ms = command->timeout_ms,
                   .tag = command->tag,
-                  .user = command->user },
+                  .user = command->user,
+                  .tier = command->tier },
         .terminal = { .rows = command->rows, .columns = command->columns },
     };
     if (command->rows && command->columns)

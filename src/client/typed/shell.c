@@ -19,6 +19,7 @@ static void shell_fill(void *result, struct holt_shell *shell, const struct msg_
     shell->is_busy = message->busy;
     shell->waiting = message->waiting;
     shell->user = message->user;
+    shell->tier = message->tier;
 }
 
 static int opened_fill(void *result, const void *message, struct holt_error *error)
@@ -55,6 +56,7 @@ int holt_shell_open_with(struct holt *holt, const char *sandbox,
         .sandbox_id = sandbox,
         .name = given.shell,
         .user = given.user,
+        .tier = given.tier,
         .cwd = given.cwd,
     };
     if (request_pairs(&arena, given.env, &request.env, &request.env_count, error) < 0)
@@ -185,6 +187,7 @@ int holt_shell_run(struct holt *holt, const char *sandbox, const struct holt_she
         .command = given.text,
         .timeout_ms = given.timeout_ms,
         .user = given.user,
+        .tier = given.tier,
         .cwd = given.cwd,
     };
     if (request_pairs(&arena, given.env, &request.env, &request.env_count, error) < 0)

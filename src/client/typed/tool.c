@@ -243,6 +243,7 @@ int holt_tool_execute(struct holt *holt, const char *sandbox, const struct holt_
         .changed = given.wants_changed,
         .has_snapshot = given.snapshot != HOLT_TOOL_SNAPSHOT_DEFAULT,
         .snapshot = given.snapshot == HOLT_TOOL_SNAPSHOT_YES,
+        .tier = given.tier,
     };
     if (given.on_progress)
         return execute_stream(holt, &given, &request, deadline, ret, error);

@@ -100,6 +100,8 @@
         "memory of a tool call's processes if it sets no limit; 0: the sandbox's")                 \
     ROW(tool_cpus, "tool.cpus", "tool-cpus", KIND_CPUS, "CPUS", "0",                               \
         "CPUs of a tool call's processes if it sets no limit; 0: the sandbox's")                   \
+    ROW(tools_tier_bash, "tools.tier.bash", "tools-tier-bash", KIND_NAME, "NAME", "native",        \
+        "weakest runtime of commands of the tool bash, whatever that of the sandbox")              \
     ROW(pause_drain, "pause.drain", "pause-drain", KIND_DURATION, "TIME", "30s",                   \
         "how long a pause waits for running tool calls; 0: it freezes them")                       \
     ROW(shutdown_timeout, "shutdown.timeout", "shutdown-timeout", KIND_DURATION, "TIME", "30s",    \
@@ -169,7 +171,7 @@ static const bool is_live[ROW_COUNT] = {
     [ROW_pause_drain] = true,     [ROW_net_mode] = true,         [ROW_net_default] = true,
     [ROW_net_allow] = true,       [ROW_net_deny] = true,         [ROW_net_proxy] = true,
     [ROW_net_proxy_file] = true,  [ROW_net_no_proxy] = true,     [ROW_net_zones] = true,
-    [ROW_models] = true,          [ROW_shutdown_timeout] = true,
+    [ROW_models] = true,          [ROW_shutdown_timeout] = true, [ROW_tools_tier_bash] = true,
 };
 
 int config_set(struct config *config, const char *key, const char *value, struct err *err)

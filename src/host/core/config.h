@@ -62,6 +62,7 @@ struct config {
     uint32_t tool_snapshots;   /* 0 or 1 */
     uint64_t tool_memory;      /* bytes; 0: only the sandbox's limit */
     uint32_t tool_cpus;        /* thousandths; 0: only the sandbox's limit */
+    char *tools_tier_bash;     /* the weakest runtime of the tool bash */
     uint64_t pause_drain;      /* milliseconds that a pause waits for tool calls; 0: none */
     uint64_t shutdown_timeout; /* milliseconds that --stop-all waits for tool calls */
     char *net_mode;            /* what all sandboxes may have at most: any, open, allow or none */

@@ -448,6 +448,8 @@ static void release_sandboxes(struct host *host)
         if (host->is_stop_all && sandbox->machine)
             (void)sandbox_halt(sandbox, sandbox->info.state, &ignored);
         services_close(sandbox);
+        if (sandbox->second)
+            machine_release(TAKE_PTR(sandbox->second));
         if (sandbox->machine)
             machine_release(TAKE_PTR(sandbox->machine));
         fault_point("close.parting");

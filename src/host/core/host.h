@@ -92,6 +92,7 @@ struct host_tool_settings {
     bool takes_snapshots;
     uint64_t memory_bytes; /* of a process; 0: no limit */
     uint32_t cpus_milli;   /* of a process; 0: no limit */
+    const char *bash_tier; /* the weakest runtime of bash */
 };
 void host_get_tool_settings(const struct host *host, struct host_tool_settings *ret);
 
@@ -123,7 +124,7 @@ int host_read_audit(struct host *host, const char *sandbox, audit_fn each, void 
  * own numbers: how full or busy the host is depends on the other owners, and stays 0. */
 void host_health(struct host *host, const struct caller *caller, struct host_health *ret);
 
-/* The features and limits of this host, with its storage and its kernel. */
+/* The features and limits of this host for an owner, with its storage and its kernel. */
 struct host_capabilities {
     bool snapshots, rollback, fork, quota;
     bool atomic_snapshots; /* taken without freezing processes */
@@ -137,7 +138,7 @@ struct host_capabilities {
     const char *default_runtime;
     const char *limits_from; /* "cgroup v2", ... */
 };
-void host_capabilities(struct host *host, struct host_capabilities *ret);
+void host_capabilities(struct host *host, const char *owner, struct host_capabilities *ret);
 
 /* Describes the index-th known runtime; `result` is 0 when it works here, otherwise `problem` says
  * why not. Returns false behind the last one. */

@@ -115,6 +115,7 @@ struct host {
     _Atomic uint64_t shutdown_ms;     /* for tool calls, with is_stop_all */
     _Atomic uint32_t tool_tokens;
     _Atomic uint32_t tool_snapshots; /* 0 or 1 */
+    _Atomic(const struct runtime_ops *) tool_tier; /* the weakest of bash */
 
     struct image_config *image_config; /* of holt.conf; not changed while the daemon runs */
     atomic_uint pulls, pushes;         /* under way */

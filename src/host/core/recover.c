@@ -47,6 +47,14 @@ static bool info_is_running(const struct sandbox_info *info)
     return info->machine[0] && (info->state == SANDBOX_ACTIVE || info->state == SANDBOX_PAUSED);
 }
 
+/* Returns whether a group is the one of this name, or a socket that of its second machine. */
+static bool is_of(const char *group, const char *name)
+{
+    size_t len = strlen(name);
+
+    return strncmp(group, name, len) == 0 && (group[len] == '\0' || group[len] == '/');
+}
+
 bool recover_keeps(const char *group, void *context)
 {
     const struct recovery *recovery = context;
@@ -55,11 +63,11 @@ bool recover_keeps(const char *group, void *context)
         const struct sandbox_info *info = &recovery->infos[i];
 
         if (info_is_running(info) &&
-            (strcmp(info->machine, group) == 0 || strcmp(info->limits_group, group) == 0))
+            (is_of(group, info->machine) || strcmp(info->limits_group, group) == 0))
             return true;
     }
     for (size_t i = 0; i < recovery->machine_count; i++)
-        if (strcmp(recovery->machines[i].machine, group) == 0 ||
+        if (is_of(group, recovery->machines[i].machine) ||
             strcmp(recovery->machines[i].limits_group, group) == 0)
             return true;
     return false;
@@ -259,8 +267,8 @@ static int sandbox_adopt(struct sandbox *sandbox, struct err *err)
     machine_set_template(sandbox->machine, info->template);
     if (sandbox_network_start(sandbox, sandbox->machine, err) < 0)
         log_error("sandbox '%s' reaches nothing: %s", info->id, err->msg);
-    r = cgroup_freeze(sandbox->host->cgroups, info->machine, info->state == SANDBOX_PAUSED);
-    return r < 0 ? err_sys(err, r, "freeze or thaw the processes of sandbox '%s'", info->id) : 0;
+    sandbox_adopt_tier(sandbox);
+    return sandbox_freeze(sandbox, info->state == SANDBOX_PAUSED, err);
 }
 
 static void recover_running(struct sandbox *sandbox)

@@ -19,6 +19,7 @@
 #include "host/sandbox/expiry.h"
 #include "host/sandbox/network.h"
 #include "kernel/cgroup/cgroup.h"
+#include "runtime/runtime.h"
 #include "store/store.h"
 #include "wire/message.h"
 
@@ -30,6 +31,7 @@
 int settings_check(const struct config *config, struct err *err)
 {
     enum { MEMORY_MIN = 4 << 10, MEMORY_MAX = 128 << 10, DISK_MIN = 1 << 20 };
+    const struct runtime_ops *tier;
 
     if (config->sandboxes_max == 0 ||
         (config->sandboxes_max > HOST_UID_RANGES && config->sandboxes_max != CONFIG_AUTO_COUNT))
@@ -42,6 +44,8 @@ int settings_check(const struct config *config, struct err *err)
     if (config->tool_tokens == 0 || config->tool_tokens > TOOL_OUTPUT_TOKENS_MAX)
         return err_set(err, ERR_INVALID, "tool.output-tokens must be between 1 and %d",
                        TOOL_OUTPUT_TOKENS_MAX);
+    if (runtime_find(config->tools_tier_bash, &tier, err) < 0)
+        return err_wrap(err, "tools.tier.bash");
     return runtime_rules_check(config, err) < 0 ? -err->errnum : network_config_check(config, err);
 }
 
@@ -83,6 +87,9 @@ static uint64_t default_quota(const struct host *host, const struct config *conf
 
 void settings_apply(struct host *host, const struct config *config)
 {
+    const struct runtime_ops *tier;
+    struct err ignored;
+
     host->limit_memory = default_memory(config);
     host->limit_cpus = config->limit_cpus;
     host->limit_pids = config->limit_pids;
@@ -105,6 +112,8 @@ void settings_apply(struct host *host, const struct config *config)
     host->tool_snapshots = config->tool_snapshots;
     host->tool_memory = config->tool_memory;
     host->tool_cpus = config->tool_cpus;
+    if (runtime_find(config->tools_tier_bash, &tier, &ignored) == 0) /* settings_check did */
+        atomic_store(&host->tool_tier, tier);
     host->pause_drain_ms = config->pause_drain;
     host->shutdown_ms = config->shutdown_timeout;
     lock_take(&host->lock);
@@ -136,6 +145,7 @@ void host_get_tool_settings(const struct host *host, struct host_tool_settings *
         .takes_snapshots = host->tool_snapshots,
         .memory_bytes = host->tool_memory,
         .cpus_milli = host->tool_cpus,
+        .bash_tier = atomic_load(&host->tool_tier)->name,
     };
 }
 

@@ -33,7 +33,8 @@ int machine_set_limits(struct machine *machine, const struct sandbox_limits *lim
     machine->limit_files = limits->files;
     /* Holt's own processes in the machine do not count against the sandbox's limit. */
     if (values.pids)
-        values.pids = pids_with_own(values.pids, runtime_guest_own_processes(&machine->guest));
+        values.pids = pids_with_own(values.pids, runtime_guest_own_processes(&machine->guest) +
+                                                     machine->beside_processes);
 
     r = cgroup_set_limits(machine->host->cgroups, machine->guest.limits_group, &values, err);
     if (r == 0)

@@ -17,9 +17,19 @@
 
 enum { BACKLOG = 4, NAME_BYTES = RUNTIME_ID_MAX + 8 };
 
+/* The id of a second machine has a slash, for which its socket has another sign. */
+static void sign_replace(char *name, char from, char to)
+{
+    char *sign = strchr(name, from);
+
+    if (sign)
+        *sign = to;
+}
+
 static const char *socket_name(char *into, const char *machine)
 {
     (void)snprintf(into, NAME_BYTES, "%s" SUFFIX, machine);
+    sign_replace(into, '/', '+');
     return into;
 }
 
@@ -76,6 +86,7 @@ static const char *socket_machine(char *into, const char *name)
     *into = '\0';
     if (len > suffix && len - suffix < RUNTIME_ID_MAX && strcmp(name + len - suffix, SUFFIX) == 0)
         (void)snprintf(into, RUNTIME_ID_MAX, "%.*s", (int)(len - suffix), name);
+    sign_replace(into, '+', '/');
     return into;
 }
 

@@ -14,6 +14,7 @@
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
 #include "host/core/uids.h"
+#include "host/machine/beside.h"
 #include "host/machine/guest_socket.h"
 #include "host/machine/machine_internal.h"
 #include "host/machine/pool.h"
@@ -182,6 +183,7 @@ static void machine_free(struct machine *machine)
     file_pool_done(&machine->tools);
     cgroup_meter_close(&machine->meter);
     secret_env_free(machine->env);
+    machine_unref(machine->beside);
     cond_destroy(&machine->changed);
     lock_destroy(&machine->lock);
     free(machine);
@@ -210,9 +212,15 @@ static int machine_start(struct machine *machine, const struct runtime_ops *ops,
     struct host *host = machine->host;
     int r;
 
-    machine_make_id(machine->id, sizeof(machine->id));
-    r = runtime_start(host->runtime, ops, machine->id, host_first_uid(machine->uid_slot),
-                      &machine->guest, err);
+    if (machine->beside) {
+        machine_beside_id(machine->beside->id, machine->id);
+        r = runtime_start_beside(host->runtime, ops, machine->id, &machine->beside->guest,
+                                 &machine->guest, err);
+    } else {
+        machine_make_id(machine->id, sizeof(machine->id));
+        r = runtime_start(host->runtime, ops, machine->id, host_first_uid(machine->uid_slot),
+                          &machine->guest, err);
+    }
     if (r < 0) {
         host_return_uids(host, machine);
         machine_free(machine);
@@ -249,6 +257,22 @@ int machine_start_shared(struct host *host, const struct runtime_ops *ops, uid_t
     return machine_start(machine, ops, ret, err);
 }
 
+/* The uids are those of the first machine. */
+static void machine_set_beside(struct machine *machine, struct machine *first)
+{
+    machine->beside = machine_ref(first);
+    host_share_uids(machine->host, machine, first->guest.first_uid);
+}
+
+int machine_start_beside(struct machine *first, const struct runtime_ops *ops, struct machine **ret,
+                         struct err *err)
+{
+    struct machine *machine = machine_new(first->host);
+
+    machine_set_beside(machine, first);
+    return machine_start(machine, ops, ret, err);
+}
+
 /* Makes the guest of an adopted machine report its processes, and waits until it has. */
 static int machine_exchange_hello(struct machine *machine, struct err *err)
 {
@@ -274,6 +298,7 @@ static int machine_connect(struct machine *machine, const struct machine_adoptio
     struct runtime_adoption known = {
         .id = adoption->id,
         .limits_group = adoption->limits_group,
+        .shares_limits = adoption->beside != NULL,
         .first_uid = host_first_uid(machine->uid_slot),
         .stream_fd = guest_socket_connect(host->guests_fd, adoption->id),
     };
@@ -296,7 +321,10 @@ int machine_adopt(struct host *host, const struct machine_adoption *adoption, st
     (void)snprintf(machine->id, sizeof(machine->id), "%s", adoption->id);
     machine->process_table = process_table_ref(adoption->process_table);
     machine->limit_files = adoption->files;
-    host_claim_uids(host, machine, adoption->uid_slot);
+    if (adoption->beside)
+        machine_set_beside(machine, adoption->beside);
+    else
+        host_claim_uids(host, machine, adoption->uid_slot);
     r = machine_connect(machine, adoption, err);
     if (r < 0) {
         host_return_uids(host, machine);

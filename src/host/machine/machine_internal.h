@@ -48,6 +48,7 @@ struct machine {
     _Atomic int64_t net_active_ms; /* when its network was last used, as clock_boot_ms() */
     unsigned uid_slot;
     bool has_shared_uids;       /* another machine owns the slot */
+    struct machine *beside;     /* of a second machine: the first one, see beside.h; else NULL */
     char **env;                 /* of all processes, before their own; NULL: none; constant */
     uint32_t limit_files;       /* descriptors of one process; 0: the daemon's default */
     struct caller creator;      /* of a throw-away; constant while it is in the table */
@@ -82,6 +83,7 @@ struct machine {
     enum killer killer;        /* why all processes are being ended */
     bool is_released;          /* it outlives this daemon */
     bool is_exhausted;         /* machine_exhaust has killed it */
+    unsigned beside_processes; /* Holt's own in its second machine, which have its limits; 0: none */
 };
 
 /* Starts a blank machine, which is in no table yet. */
@@ -92,8 +94,13 @@ int machine_start_blank(struct host *host, const struct runtime_ops *ops, struct
 int machine_start_shared(struct host *host, const struct runtime_ops *ops, uid_t first_uid,
                          struct machine **ret, struct err *err);
 
+/* Starts a blank second machine, which takes a reference to the first one. */
+int machine_start_beside(struct machine *first, const struct runtime_ops *ops, struct machine **ret,
+                         struct err *err);
+
 /* Takes over a running machine that an earlier daemon process started. */
 struct machine_adoption {
+    struct machine *beside; /* it is the second machine of this one; NULL: it is not */
     uint32_t files; /* limit of descriptors of one process; 0: the daemon's default */
     const struct runtime_ops *ops;
     const char *id;
@@ -141,7 +148,7 @@ struct machine_files {
     const char *rules; /* for a file server, as view_rules_parse reads them; NULL: there is none */
     uint64_t rules_generation;
     const struct authority *authority; /* that programs trust; NULL: none */
-};
+}; /* a second machine gets the mounts of the first one, and no file server of its own */
 int machine_enter(struct machine *machine, const struct machine_files *files,
                   struct volume_mounts *ret_old, struct err *err);
 

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
+#include "host/machine/beside.h"
 #include "host/machine/guest_socket.h"
 #include "host/machine/machine_internal.h"
 #include "host/secret/authority.h"
@@ -241,11 +242,14 @@ int machine_enter(struct machine *machine, const struct machine_files *files,
     cleanup_with(view_stop_slot) struct view *view = NULL;
     struct view *old_view;
     cleanup_close int userns_fd = runtime_guest_open_userns(&machine->guest, err);
-    int r = userns_fd < 0 ? userns_fd
-                          : volume_mount_masked(files->volume, userns_fd, machine->guest.first_uid,
-                                                files->mask_fd, &mounts, err);
+    int r = userns_fd < 0 ? userns_fd : 0;
 
-    if (r == 0)
+    if (r == 0 && machine->beside)
+        r = machine_clone_mounts(machine->beside, files->volume, &mounts, err);
+    else if (r == 0)
+        r = volume_mount_masked(files->volume, userns_fd, machine->guest.first_uid, files->mask_fd,
+                                &mounts, err);
+    if (r == 0 && !machine->beside)
         r = machine_view_insert(machine, files, &mounts, &view, err);
     if (r < 0)
         return r;

@@ -100,19 +100,10 @@ static void set_run(struct net *net, struct net_job *job)
     policy_set(net, guest, job);
 }
 
-static struct net_guest *guest_of_id(const struct net *net, const char *id)
-{
-    struct net_guest *guest = net->guests;
-
-    while (guest && strcmp(guest->id, id) != 0)
-        guest = guest->next;
-    return guest;
-}
-
 /* A guest that holt-net does not know gets the values when it is attached again. */
 static void secrets_run(struct net *net, struct net_job *job)
 {
-    const struct net_guest *guest = guest_of_id(net, job->user.id);
+    const struct net_guest *guest = net_guest_of_number(net, job->target);
     json_t *message;
 
     if (!guest || !guest->grants || !guest->is_attached) {
@@ -129,7 +120,7 @@ static void secrets_run(struct net *net, struct net_job *job)
 
 static void renew_run(struct net *net, struct net_job *job)
 {
-    struct net_guest *guest = guest_of_id(net, job->user.id);
+    struct net_guest *guest = net_guest_of_number(net, job->target);
 
     if (guest)
         policy_set(net, guest, job);

@@ -68,6 +68,8 @@ static void active_handle(struct net *net, const json_t *machines, const json_t 
         if (!guest)
             continue;
         atomic_store(&guest->machine->net_active_ms, clock_boot_ms());
+        if (guest->machine->beside)
+            atomic_store(&guest->machine->beside->net_active_ms, clock_boot_ms());
         guest->bytes_out = (uint64_t)json_integer_value(json_array_get(out, i));
     }
 }
@@ -536,15 +538,40 @@ void net_each_user(struct net *net, net_user_fn *fn)
     free(list);
 }
 
+/* Returns the lowest number above `after` of a guest with this id; 0: none. */
+static uint64_t guest_next(struct net *net, const char *id, uint64_t after)
+{
+    uint64_t next = 0;
+    lock_scope(&net->lock);
+
+    for (const struct net_guest *guest = net->guests; guest; guest = guest->next)
+        if (strcmp(guest->id, id) == 0 && guest->number > after &&
+            (next == 0 || guest->number < next))
+            next = guest->number;
+    return next;
+}
+
+/* Does a job for all guests with this id: the second machine of a sandbox has the id of the first.
+ */
+static int net_do_all(struct net *net, enum net_job_kind kind, struct net_job job, struct err *err)
+{
+    int r = 0;
+
+    job.target = guest_next(net, job.user.id, 0);
+    for (; r == 0 && job.target != 0; job.target = guest_next(net, job.user.id, job.target))
+        r = net_do(net, kind, job, err);
+    return r;
+}
+
 int net_renew(struct net *net, const char *id, const struct net_policy *policy, struct err *err)
 {
-    return net_do(net, NET_JOB_RENEW, (struct net_job){ .user = { .id = id }, .policy = policy },
-                  err);
+    return net_do_all(net, NET_JOB_RENEW,
+                      (struct net_job){ .user = { .id = id }, .policy = policy }, err);
 }
 
 int net_renew_secrets(struct net *net, const char *id, struct err *err)
 {
-    return net_do(net, NET_JOB_SECRETS, (struct net_job){ .user = { .id = id } }, err);
+    return net_do_all(net, NET_JOB_SECRETS, (struct net_job){ .user = { .id = id } }, err);
 }
 
 void net_stop(struct net *net, struct machine *machine)

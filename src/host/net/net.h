@@ -106,11 +106,11 @@ int net_set(struct net *net, struct machine *machine, const struct net_user *use
 typedef void net_user_fn(struct host *host, const struct net_user *user);
 void net_each_user(struct net *net, net_user_fn *fn);
 
-/* Changes the policy of the network with this id; does nothing if it has ended. */
+/* Changes the policy of the networks with this id; does nothing if they have ended. */
 int net_renew(struct net *net, const char *id, const struct net_policy *policy, struct err *err);
 
-/* Gives the network with this id the present values of its secrets, for requests that begin
- * afterwards; does nothing if it has ended. */
+/* Gives the networks with this id the present values of its secrets, for requests that begin
+ * afterwards; does nothing if they have ended. */
 int net_renew_secrets(struct net *net, const char *id, struct err *err);
 
 /* Ends all connections of the machine. Called before the machine is destroyed or released; does

@@ -69,6 +69,7 @@ struct net_job {
     struct net_user user;
     const struct net_policy *policy;
     uint64_t number; /* of the guest whose "done" ends the job; 0: not sent yet */
+    uint64_t target; /* of the guest to renew */
     struct err *err;
     int result;
     bool is_done;

@@ -13,6 +13,7 @@
 #include "host/core/host_internal.h"
 #include "host/machine/machine_internal.h"
 #include "host/machine/pool.h"
+#include "host/machine/runtime_choice.h"
 #include "host/observe/audit.h"
 #include "host/observe/memory_guard.h"
 #include "host/observe/metrics_internal.h"
@@ -299,6 +300,8 @@ void host_take_census(struct host *host, const struct caller *caller, struct hos
         ret->sandboxes[sandbox->info.state]++;
         if (sandbox->machine)
             ret->processes += machine_count_processes(sandbox->machine);
+        if (sandbox->second)
+            ret->processes += machine_count_processes(sandbox->second);
         lock_release(&sandbox->lock);
     }
     lock_release(&host->lock);
@@ -355,8 +358,11 @@ void host_health(struct host *host, const struct caller *caller, struct host_hea
 }
 
 /* All backends have snapshots; they differ in the cost of a snapshot and in quotas. */
-void host_capabilities(struct host *host, struct host_capabilities *ret)
+void host_capabilities(struct host *host, const char *owner, struct host_capabilities *ret)
 {
+    const struct runtime_holder holder = { .owner = owner };
+    struct err ignored;
+
     *ret = (struct host_capabilities){
         .snapshots = true,
         .rollback = true,
@@ -366,6 +372,8 @@ void host_capabilities(struct host *host, struct host_capabilities *ret)
         .pause = true,
         .launch = true,
         .streaming_progress = true,
+        .tier_routing = host_check_runtime(host, &holder, runtime_gvisor.name, &ignored) == 0 &&
+                        runtime_gvisor.probe(&ignored) == 0,
         .memory_limit = cgroup_root_has(host->cgroups, CGROUP_LIMIT_MEMORY),
         .cpu_limit = cgroup_root_has(host->cgroups, CGROUP_LIMIT_CPU),
         .pids_limit = cgroup_root_has(host->cgroups, CGROUP_LIMIT_PIDS),

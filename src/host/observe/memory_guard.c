@@ -132,6 +132,8 @@ static void list_fill(struct memory_guard *guard)
         lock_take(&sandbox->lock);
         if (sandbox->machine)
             list_add(guard, sandbox->machine);
+        if (sandbox->second)
+            list_add(guard, sandbox->second);
         lock_release(&sandbox->lock);
     }
     lock_release(&host->lock);

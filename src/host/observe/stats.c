@@ -15,7 +15,7 @@
 static void stats_fill_machine(const struct host *host, struct machine *machine,
                                struct sandbox_stats *ret)
 {
-    uint32_t own = runtime_guest_own_processes(&machine->guest);
+    uint32_t own = runtime_guest_own_processes(&machine->guest) + machine->beside_processes;
     struct cgroup_usage usage;
 
     cgroup_read_usage(host->cgroups, machine->id, machine->guest.limits_group, &usage);
@@ -29,7 +29,7 @@ static void stats_fill_machine(const struct host *host, struct machine *machine,
 static void stats_fill(struct sandbox *sandbox, bool wants_space, struct sandbox_stats *ret)
 {
     cleanup_with(sandbox_info_done) struct sandbox_info info = { .labels = NULL };
-    struct machine *machine;
+    struct machine *machine, *second;
     struct cgroup_limits limits;
     int64_t age_ms;
 
@@ -37,6 +37,7 @@ static void stats_fill(struct sandbox *sandbox, bool wants_space, struct sandbox
     lock_take(&sandbox->lock);
     age_ms = clock_boot_ms() - sandbox->times.created;
     machine = sandbox->machine ? machine_ref(sandbox->machine) : NULL;
+    second = sandbox->second ? machine_ref(sandbox->second) : NULL;
     lock_release(&sandbox->lock);
     host_limits(sandbox->host, &info.limits, &limits);
     *ret = (struct sandbox_stats){
@@ -52,6 +53,9 @@ static void stats_fill(struct sandbox *sandbox, bool wants_space, struct sandbox
     memcpy(ret->owner, info.owner, sizeof(ret->owner));
     if (machine)
         stats_fill_machine(sandbox->host, machine, ret);
+    if (second)
+        ret->processes += machine_count_processes(second);
+    machine_unref(second);
     machine_unref(machine);
 }
 

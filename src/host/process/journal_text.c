@@ -19,12 +19,12 @@ static json_t *words_write(char *const *words)
 
 json_t *journal_spec_write(const struct process_spec *spec)
 {
-    return json_pack("{s:o, s:o, s:s*, s:b, s:b, s:I, s:s*, s:s*, s:b, s:i, s:i, s:s*, s:s*}",
+    return json_pack("{s:o, s:o, s:s*, s:b, s:b, s:I, s:s*, s:s*, s:b, s:i, s:i, s:s*, s:s*, s:s*}",
                      "args", words_write(spec->args), "env", words_write(spec->env), "cwd",
                      spec->cwd, "stdin", spec->has_stdin, "terminal", spec->has_terminal, "timeout",
                      (json_int_t)spec->timeout_ms, "tag", spec->tag, "key", spec->key, "detached",
                      spec->is_detached, "restart", (int)spec->restart, "port", (int)spec->port,
-                     "user", spec->user, "group", spec->group);
+                     "user", spec->user, "group", spec->group, "tier", spec->tier);
 }
 
 /* Returns a NULL-terminated list of strings owned by the value; NULL if it is malformed. */
@@ -56,11 +56,11 @@ struct process_spec *journal_spec_read(const json_t *value)
 
     /* json_unpack takes no const. */
     if (json_unpack((json_t *)(uintptr_t)value,
-                    "{s:o, s:o, s?s, s:b, s:b, s:I, s?s, s?s, s:b, s:i, s:i, s?s, s?s}", "args",
+                    "{s:o, s:o, s?s, s:b, s:b, s:I, s?s, s?s, s:b, s:i, s:i, s?s, s?s, s?s}", "args",
                     &args, "env", &env, "cwd", &spec.cwd, "stdin", &has_stdin, "terminal",
                     &has_terminal, "timeout", &timeout, "tag", &spec.tag, "key", &spec.key,
                     "detached", &is_detached, "restart", &restart, "port", &port, "user",
-                    &spec.user, "group", &spec.group) < 0 ||
+                    &spec.user, "group", &spec.group, "tier", &spec.tier) < 0 ||
         restart < RESTART_NO || restart > RESTART_ALWAYS || port < 0 || port > UINT16_MAX)
         return NULL;
     arg_words = words_read(args);

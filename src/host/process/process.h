@@ -23,6 +23,7 @@ enum {
     PROCESS_ARGS_MAX = PROCESS_ARGS_BYTES_MAX / 8,
     PROCESS_TAG_MAX = 128, /* bytes of a tag or an idempotency key */
     PROCESS_USER_MAX = 64,
+    PROCESS_TIER_MAX = 16,
     PROCESS_EXIT_HOLT = 125, /* exit code of failures that the process did not cause */
 };
 
@@ -47,6 +48,8 @@ struct process_spec {
     uint16_t port;          /* port of a service, which is forwarded; 0: none */
     uint16_t host_port;     /* the port on the host that it is forwarded to; 0: any */
     bool is_detached;       /* has no reader: never blocks on output, and outlives its client */
+    const char *tier;       /* the runtime to run in, at least as strong as that of the sandbox; NULL:
+                               that one */
     enum shell_kind shell;  /* see host/shell/shell.h */
     bool waits_for_writers; /* ends only when all writers have closed its output, or after SIGKILL
                                or SIGTERM */

@@ -54,7 +54,7 @@ struct process_spec *process_spec_copy(const struct process_spec *spec)
     size_t slots = words_count(spec->args) + words_count(spec->env) + 2;
     size_t bytes = words_size(spec->args) + words_size(spec->env) + text_size(spec->cwd) +
                    text_size(spec->tag) + text_size(spec->key) + text_size(spec->user) +
-                   text_size(spec->group);
+                   text_size(spec->group) + text_size(spec->tier);
     struct process_spec *copy = xcalloc(1, sizeof(*copy) + slots * sizeof(char *) + bytes);
     char **lists = (char **)(void *)(copy + 1);
     char *room = (char *)(lists + slots);
@@ -67,5 +67,6 @@ struct process_spec *process_spec_copy(const struct process_spec *spec)
     copy->group = text_copy(&room, spec->group);
     copy->tag = text_copy(&room, spec->tag);
     copy->key = text_copy(&room, spec->key);
+    copy->tier = text_copy(&room, spec->tier);
     return copy;
 }

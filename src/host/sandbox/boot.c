@@ -140,19 +140,19 @@ bool sandbox_unboot(struct sandbox *sandbox, struct volume_mounts *ret_root)
 {
     struct volume_mounts root = { .count = 0 };
     struct machine *machine;
-    bool is_reaped;
+    bool is_reaped, is_second_reaped = sandbox_end_tier(sandbox, KILLER_NONE);
 
     lock_take(&sandbox->lock);
     machine = TAKE_PTR(sandbox->machine);
     sandbox->info.machine[0] = '\0';
     lock_release(&sandbox->lock);
     if (!machine)
-        return true;
+        return is_second_reaped;
     if (sandbox->volume)
         machine_hold_root(machine, sandbox->volume, &root);
     machine_destroy(machine);
     services_close(sandbox);
-    is_reaped = machine_wait_reaped(machine);
+    is_reaped = machine_wait_reaped(machine) && is_second_reaped;
     if (ret_root)
         *ret_root = root;
     else if (is_reaped)

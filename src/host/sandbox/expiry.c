@@ -110,11 +110,10 @@ static enum duty duty_find(struct sandbox *sandbox, int64_t now, uint64_t *wait_
 }
 
 /* The processes end because their sandbox has used up its time, which counts as a quota. */
-static void sandbox_set_killer(struct sandbox *sandbox)
+static void sandbox_set_quota_killer(struct sandbox *sandbox)
 {
     lock_take(&sandbox->lock);
-    if (sandbox->machine)
-        process_set_killer_all(sandbox->machine, KILLER_QUOTA);
+    sandbox_set_killer(sandbox, KILLER_QUOTA);
     lock_release(&sandbox->lock);
 }
 
@@ -151,7 +150,7 @@ static void duty_perform(struct sandbox *sandbox, enum duty duty)
         sandbox_handle_loss(sandbox);
         sandbox_finish(sandbox, SANDBOX_STOPPED);
     } else if (duty == DUTY_KILL) {
-        sandbox_set_killer(sandbox);
+        sandbox_set_quota_killer(sandbox);
         (void)sandbox_destroy(sandbox, &err);
     } else if (duty == DUTY_PAUSE || duty == DUTY_STOP) {
         /* An expiry acts once: a client that resumes the sandbox wants it to run. */
@@ -249,13 +248,17 @@ static void duty_start(struct expiry *expiry, struct sandbox *sandbox, int64_t n
 
 static void sandbox_sweep(struct sandbox *sandbox, uint64_t *wait_ms)
 {
-    struct machine *machine;
+    struct machine *machine, *second;
 
     lock_take(&sandbox->lock);
     machine = sandbox->machine ? machine_ref(sandbox->machine) : NULL;
+    second = sandbox->second ? machine_ref(sandbox->second) : NULL;
     lock_release(&sandbox->lock);
     if (machine && process_sweep(machine) && *wait_ms > SWEEP_AGAIN_MS)
         *wait_ms = SWEEP_AGAIN_MS;
+    if (second && process_sweep(second) && *wait_ms > SWEEP_AGAIN_MS)
+        *wait_ms = SWEEP_AGAIN_MS;
+    machine_unref(second);
     if (machine) {
         file_pool_prune(&machine->files, clock_ms());
         file_pool_prune(&machine->tools, clock_ms());

@@ -28,6 +28,7 @@ static const enum gate_result gate_results[OPERATIONS][SANDBOX_STATES] = {
     [OPERATION_ROLLBACK] = STATES(NO, YES, PAUSED, PAUSED, YES, ROLLING, NO),
     [OPERATION_UNMARK] = STATES(NO, YES, WAIT, YES, YES, WAIT, YES),
     [OPERATION_UPDATE] = STATES(NO, YES, WAIT, YES, YES, WAIT, YES),
+    [OPERATION_TIER] = STATES(NO, YES, PAUSED, PAUSED, NO, ROLLING, NO),
     [OPERATION_PAUSE] = STATES(NO, YES, PAUSED, PAUSED, NO, ROLLING, NO),
     [OPERATION_RESUME] = STATES(NO, NO, WAIT, YES, NO, ROLLING, NO),
     [OPERATION_STOP] = STATES(NO, YES, WAIT, YES, YES, WAIT, YES),
@@ -136,6 +137,8 @@ int sandbox_wait_starting(struct sandbox *sandbox, struct err *err)
     lock_release(&sandbox->lock);
     if (!is_late && sandbox->machine)
         is_late = !process_wait_all_started(sandbox->machine, deadline_ms);
+    if (!is_late && sandbox->second)
+        is_late = !process_wait_all_started(sandbox->second, deadline_ms);
     if (!is_late)
         return 0;
     return err_set(err, ERR_DEADLINE,
@@ -177,7 +180,8 @@ int sandbox_exec(struct sandbox *sandbox, const struct process_spec *spec, struc
     int r = descriptors_check_process(err);
 
     if (r == 0)
-        r = sandbox_hold_machine(sandbox, &machine, err);
+        r = spec->tier ? sandbox_hold_tier(sandbox, spec->tier, &machine, err)
+                       : sandbox_hold_machine(sandbox, &machine, err);
     if (r < 0)
         return r;
     r = process_start(machine, spec, ret, err);

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "host/core/host_internal.h"
+#include "host/machine/beside.h"
 #include "host/machine/machine_internal.h"
 #include "host/sandbox/sandbox_internal.h"
 
@@ -26,6 +27,7 @@ enum {
 /* A sum over the processes of a sandbox. */
 struct io_sum {
     struct machine *machine;
+    const char *group;
     uint64_t bytes;
 };
 
@@ -44,7 +46,7 @@ static void io_add_group(void *context, const char *child)
     struct machine *machine = sum->machine;
     char *save = NULL;
 
-    if (cgroup_read_processes(machine->host->cgroups, machine->id, child, &pids) < 0 ||
+    if (cgroup_read_processes(machine->host->cgroups, sum->group, child, &pids) < 0 ||
         pids.len == 0)
         return;
     for (char *line = strtok_r(pids.data, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
@@ -62,12 +64,16 @@ static void io_add_group(void *context, const char *child)
 static struct idle_sample sample_take(struct machine *machine)
 {
     struct idle_sample sample = { .after = clock_boot_ms() };
-    struct io_sum sum = { .machine = machine };
+    struct io_sum sum = { .machine = machine, .group = machine->id };
+    char second[RUNTIME_ID_MAX];
     struct cgroup_usage usage;
 
     cgroup_read_usage(machine->host->cgroups, machine->id, machine->guest.limits_group, &usage);
     io_add_group(&sum, "init");
     (void)cgroup_list_children(machine->host->cgroups, machine->id, io_add_group, &sum);
+    machine_beside_id(machine->id, second);
+    sum.group = second; /* without processes if there is no second machine */
+    (void)cgroup_list_children(machine->host->cgroups, second, io_add_group, &sum);
     sample.cpu_us = usage.cpu_us;
     sample.io_bytes = sum.bytes;
     sample.before = clock_boot_ms();

@@ -165,7 +165,11 @@ static int network_renew(struct sandbox *sandbox, struct err *err)
     if (!sandbox->machine)
         return 0;
     r = network_policy(sandbox->host, user.owner, recorded, &policy, err);
-    return r < 0 ? r : net_set(sandbox->host->net, sandbox->machine, &user, &policy, err);
+    if (r == 0)
+        r = net_set(sandbox->host->net, sandbox->machine, &user, &policy, err);
+    if (r == 0 && sandbox->second)
+        r = net_set(sandbox->host->net, sandbox->second, &user, &policy, err);
+    return r;
 }
 
 size_t sandbox_network_log(struct sandbox *sandbox, uint64_t after, uint64_t wait_ms,

@@ -9,10 +9,10 @@
 #include "base/json.h"
 #include "host/core/descriptors.h"
 #include "host/core/host_internal.h"
+#include "host/machine/machine_internal.h"
 #include "host/observe/event_internal.h"
 #include "host/observe/memory_guard.h"
 #include "host/observe/metrics_internal.h"
-#include "host/process/processes.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "host/shell/state.h"
 #include "kernel/cgroup/cgroup.h"
@@ -21,8 +21,14 @@ enum { DRAIN_STEP_MS = 100 }; /* between two looks at the client of a pause that
 
 int sandbox_freeze(const struct sandbox *sandbox, bool on, struct err *err)
 {
-    int r = sandbox->machine ? cgroup_freeze(sandbox->host->cgroups, sandbox->info.machine, on) : 0;
+    struct cgroup_root *cgroups = sandbox->host->cgroups;
+    int r = sandbox->machine ? cgroup_freeze(cgroups, sandbox->info.machine, on) : 0;
 
+    if (r == 0 && sandbox->second) {
+        r = cgroup_freeze(cgroups, sandbox->second->id, on);
+        if (r < 0 && on)
+            (void)cgroup_freeze(cgroups, sandbox->info.machine, false);
+    }
     return r < 0 ? err_sys(err, r, "%s the processes of sandbox '%s'", on ? "freeze" : "thaw",
                            sandbox->info.id)
                  : 0;
@@ -194,7 +200,7 @@ int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err 
         sandbox_finish(sandbox, before);
         return r;
     }
-    process_set_killer_all(sandbox->machine, KILLER_STOP);
+    sandbox_set_killer(sandbox, KILLER_STOP);
     (void)sandbox_unboot(sandbox, NULL);
     shells_set_dormant(sandbox);
     fault_point("stop.ended");

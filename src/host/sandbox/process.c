@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "host/machine/machine_internal.h"
 #include "host/process/record_internal.h"
@@ -38,17 +39,19 @@ void sandbox_list_records(struct sandbox *sandbox, struct record ***ret, size_t 
 static int process_find_running(struct sandbox *sandbox, const char *id, struct process **ret,
                                 struct err *err)
 {
-    struct machine *machine;
-    int r;
+    struct machine *machines[2];
+    int r = -ESRCH;
 
     lock_take(&sandbox->lock);
-    machine = sandbox->machine ? machine_ref(sandbox->machine) : NULL;
+    machines[0] = sandbox->machine ? machine_ref(sandbox->machine) : NULL;
+    machines[1] = sandbox->second ? machine_ref(sandbox->second) : NULL;
     lock_release(&sandbox->lock);
-    if (!machine)
-        return process_not_found(sandbox, id, err);
-    r = process_find(machine, id, ret, err);
-    machine_unref(machine);
-    return r;
+    for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {
+        if (r < 0 && machines[i])
+            r = process_find(machines[i], id, ret, err);
+        machine_unref(machines[i]);
+    }
+    return r == -ESRCH ? process_not_found(sandbox, id, err) : r;
 }
 
 int sandbox_find_process(struct sandbox *sandbox, const char *id, struct process **ret,

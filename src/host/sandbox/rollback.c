@@ -45,6 +45,7 @@ static int rollback_move_machine(struct sandbox *sandbox, const struct rollback 
     r = rollback->is_frozen ? sandbox_freeze(sandbox, false, err) : 0;
     if (r < 0)
         return r;
+    (void)sandbox_end_tier(sandbox, KILLER_ROLLBACK);
     r = machine_end_processes(machine, KILLER_ROLLBACK);
     if (r < 0)
         return err_sys(err, r, "end the processes of sandbox '%s'", sandbox->info.id);

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/lock.h"
 #include "host/owner/owner_internal.h"
+#include "host/process/process.h"
 #include "host/sandbox/idle.h"
 #include "host/sandbox/sandbox.h"
 
@@ -30,6 +31,7 @@ enum operation {
     OPERATION_FORK,
     OPERATION_UNMARK,
     OPERATION_UPDATE,
+    OPERATION_TIER, /* starts the second machine */
     OPERATIONS
 };
 
@@ -76,6 +78,7 @@ struct sandbox {
     unsigned pins;            /* other users of the volume, see sandbox_pin */
     struct volume *volume;
     struct machine *machine; /* NULL: not running */
+    struct machine *second;  /* for calls of a higher tier, see tier.c; NULL: not started */
     struct service *services;
     struct process_table *process_table; /* set when the sandbox enters the host's table */
     struct shell *shells;                /* see shell_internal.h */
@@ -180,6 +183,23 @@ struct rollback {
  * OPERATION_ROLLBACK, and state is the one before. */
 int rollback_run(struct sandbox *sandbox, const struct rollback *rollback, enum sandbox_state state,
                  struct err *err);
+
+/* --- tier.c: the second machine --- */
+
+/* Like sandbox_hold_machine, of the machine of a tier, which is started if it does not run. */
+int sandbox_hold_tier(struct sandbox *sandbox, const char *tier, struct machine **ret,
+                      struct err *err);
+
+/* Ends the second machine, if there is one; the outcome of its processes names the killer. Returns
+ * false if that takes longer than the daemon may still run. */
+bool sandbox_end_tier(struct sandbox *sandbox, enum killer killer);
+
+/* Takes the second machine over that an earlier daemon process has started, or removes what is left
+ * of it. */
+void sandbox_adopt_tier(struct sandbox *sandbox);
+
+/* Sets the killer that the outcome of every running process of the sandbox will name. */
+void sandbox_set_killer(struct sandbox *sandbox, enum killer killer);
 
 /* Freezes or thaws the processes of a sandbox, if it has a machine. */
 int sandbox_freeze(const struct sandbox *sandbox, bool on, struct err *err);

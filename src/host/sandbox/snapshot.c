@@ -36,11 +36,8 @@ int sandbox_quiesce(struct sandbox *sandbox, bool on, struct err *err)
     sandbox_set_quiesced(sandbox, on);
     if (on)
         r = sandbox_wait_starting(sandbox, err);
-    if (r == 0) {
-        r = cgroup_freeze(sandbox->host->cgroups, sandbox->info.machine, on);
-        if (r < 0)
-            (void)err_sys(err, r, "freeze the processes of sandbox '%s'", sandbox->info.id);
-    }
+    if (r == 0)
+        r = sandbox_freeze(sandbox, on, err);
     if (r < 0)
         sandbox_set_quiesced(sandbox, false);
     return r;

@@ -98,9 +98,12 @@ int shell_run_spawn(struct shell_run *run, enum shell_kind kind, struct err *err
 
     run->kind = kind;
     lock_take(&run->sandbox->lock);
-    if (!shell_has_user(run->shell))
+    if (!shell_has_user(run->shell)) {
         (void)snprintf(run->shell->user, sizeof(run->shell->user), "%s",
                        run->user ? run->user : "");
+        (void)snprintf(run->shell->tier, sizeof(run->shell->tier), "%s",
+                       run->tier ? run->tier : "");
+    }
     lock_release(&run->sandbox->lock);
     r = shell_spawn(run->sandbox, run->shell, kind, &process, err);
 

@@ -113,12 +113,16 @@ static int shell_obtain(struct sandbox *sandbox, const char *name, struct shell 
     return 0;
 }
 
-/* Locked. Refuses a user other than that of the shell, whose state it would get. */
-static int user_check(struct shell *shell, const char *user, struct err *err)
+/* Locked. Refuses a user or a tier other than that of the shell, whose state it would get. */
+static int user_check(struct shell *shell, const struct shell_command *command, struct err *err)
 {
-    cleanup_free char *wanted = user_copy(user);
+    cleanup_free char *wanted = user_copy(command->user);
 
-    if (!user || !shell_has_user(shell) || strcmp(shell->user, wanted ? wanted : "") == 0)
+    if (command->tier && shell_has_user(shell) && strcmp(shell->tier, command->tier) != 0)
+        return err_set(err, ERR_BUSY,
+                       "shell '%s' runs in %s%s; use another name, or remove it first", shell->name,
+                       *shell->tier ? "tier " : "the runtime of the sandbox", shell->tier);
+    if (!command->user || !shell_has_user(shell) || strcmp(shell->user, wanted ? wanted : "") == 0)
         return 0;
     return err_set(err, ERR_BUSY,
                    "shell '%s' runs as user '%s'; use another name, or remove it first",
@@ -140,11 +144,12 @@ int shell_run_new(struct sandbox *sandbox, const struct shell_command *command,
     lock_take(&sandbox->lock);
     r = shell_obtain(sandbox, command->name, &shell, err);
     if (r == 0)
-        r = user_check(shell, command->user, err);
+        r = user_check(shell, command, err);
     if (r == 0) {
         run = run_new(sandbox, shell, command->text);
         run->preparation = TAKE_PTR(preparation);
         run->user = user_copy(command->user);
+        run->tier = command->tier ? xstrdup(command->tier) : NULL;
         run_enqueue(run);
     }
     lock_release(&sandbox->lock);
@@ -442,6 +447,7 @@ void shell_run_free(struct shell_run *run)
     free(run->text);
     free(run->preparation);
     free(run->user);
+    free(run->tier);
     free(run);
 }
 

@@ -24,6 +24,7 @@ struct shell_run {
     char *preparation; /* a script to run before; NULL: none */
     bool has_prepared; /* it has run */
     char *user;        /* of a new shell; NULL: root */
+    char *tier;        /* likewise; NULL: the sandbox's own runtime */
     bool is_hidden;
     bool is_start_reported; /* SHELL_EVENT_STARTED was returned */
     bool has_restored;

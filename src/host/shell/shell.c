@@ -106,14 +106,16 @@ int shell_spawn(struct sandbox *sandbox, struct shell *shell, enum shell_kind ki
         .shell = kind,
         .is_detached = true,
     };
-    char user[sizeof(shell->user)];
+    char user[sizeof(shell->user)], tier[sizeof(shell->tier)];
     struct process *process, *old;
     int r;
 
     lock_take(&sandbox->lock);
     memcpy(user, shell->user, sizeof(user));
+    memcpy(tier, shell->tier, sizeof(tier));
     lock_release(&sandbox->lock);
     spec.user = *user ? user : NULL;
+    spec.tier = *tier ? tier : NULL;
     r = sandbox_exec(sandbox, &spec, &process, err);
 
     if (r < 0)
@@ -155,8 +157,10 @@ static void shell_fill_info(struct shell *shell, struct shell_info *ret)
         (void)snprintf(ret->process, sizeof(ret->process), "%s", process_id(shell->process));
     ret->is_busy = shell->queued > 0;
     ret->waiting = shell->queued > 0 ? shell->queued - 1 : 0;
-    if (shell_has_user(shell))
+    if (shell_has_user(shell)) {
         (void)snprintf(ret->user, sizeof(ret->user), "%s", shell->user);
+        (void)snprintf(ret->tier, sizeof(ret->tier), "%s", shell->tier);
+    }
 }
 
 int shell_list(struct sandbox *sandbox, struct shell_info **ret, size_t *ret_count, struct err *err)

@@ -29,6 +29,7 @@ struct shell_info {
     unsigned waiting;                /* commands queued after the running one */
     uint64_t commands;               /* since the daemon started */
     char user[PROCESS_USER_MAX + 1]; /* "": root */
+    char tier[PROCESS_TIER_MAX + 1]; /* "": the sandbox's own runtime */
 };
 
 const char *shell_kind_name(enum shell_kind kind); /* "bash", "sh", "" */
@@ -61,6 +62,7 @@ struct shell_command {
     uint64_t timeout_ms; /* for waiting and running together; 0: none */
     uint64_t silence_ms; /* time without an event until SHELL_EVENT_SILENCE; 0: never */
     const char *user;    /* of a new shell; ERR_BUSY if it has another one. NULL: any, or root */
+    const char *tier;    /* likewise, see process.h; NULL: any, or the sandbox's own runtime */
     char *const *env;    /* "NAME=value" to export before, NULL-terminated; copied; or NULL */
     const char *cwd;     /* directory to enter before; copied; NULL: where it is */
 };
@@ -85,7 +87,7 @@ const char *shell_run_process(const struct shell_run *run);
 /* Frees the run. A running command is interrupted, and ends before this returns. Accepts NULL. */
 void shell_run_free(struct shell_run *run);
 
-/* Starts the shell unless it runs. The second one uses user, env and cwd of a command. */
+/* Starts the shell unless it runs. The second one uses user, tier, env and cwd of a command. */
 int shell_open_with(struct sandbox *sandbox, const struct shell_command *command,
                     struct shell_info *ret, struct err *err);
 int shell_open(struct sandbox *sandbox, const char *name, struct shell_info *ret, struct err *err);

@@ -16,6 +16,7 @@ struct shell {
     char name[SHELL_NAME_MAX + 1];
     enum shell_kind kind;
     char user[PROCESS_USER_MAX + 1]; /* "": root; while it has a process or is dormant */
+    char tier[PROCESS_TIER_MAX + 1]; /* the same; "": the sandbox's own runtime */
     struct process *process;         /* referenced; NULL: none, or it has ended */
     struct shell_run *queue;         /* the first one runs */
     unsigned queued;
@@ -42,10 +43,10 @@ struct process *shell_live_process(struct sandbox *sandbox, struct shell *shell)
  * restored. */
 bool shell_is_gone(const struct process_end *end);
 
-/* Returns whether the shell has state that another user must not get. Locked. */
+/* Returns whether the shell has state that another user or tier must not get. Locked. */
 bool shell_has_user(struct shell *shell);
 
-/* Starts a process of this kind and the shell's user for the shell, and returns it with a
+/* Starts a process of this kind with the shell's user and tier for the shell, and returns it with a
  * reference. If the program does not exist, the outcome of the process says so. */
 int shell_spawn(struct sandbox *sandbox, struct shell *shell, enum shell_kind kind,
                 struct process **ret, struct err *err);

@@ -14,6 +14,7 @@
 #include "host/shell/shell_internal.h"
 
 #define USER_LINE "# user "
+#define TIER_LINE "# tier "
 
 /* These scripts print a script that restores the state of the shell. Assignments that a shell
  * forbids, such as that of its version, fail without harm. Options come last: with some of them,
@@ -94,6 +95,8 @@ static void shell_save(struct sandbox *sandbox, struct shell *shell)
     (void)buf_printf(&state, "# %s\n", shell_kind_name(shell->kind));
     if (*shell->user)
         (void)buf_printf(&state, USER_LINE "%s\n", shell->user);
+    if (*shell->tier)
+        (void)buf_printf(&state, TIER_LINE "%s\n", shell->tier);
     if (shell_run_hidden(sandbox, shell, shell->kind == SHELL_SH ? sh_script : bash_script,
                          &state) < 0 ||
         memchr(state.data, '\0', state.len) ||
@@ -154,20 +157,32 @@ void shells_drop_snapshot(struct sandbox *sandbox, const char *snapshot)
 struct saved {
     enum shell_kind kind; /* SHELL_NONE: there is none */
     char user[PROCESS_USER_MAX + 1];
+    char tier[PROCESS_TIER_MAX + 1];
 };
 
-/* The second line of a saved state names the user, if that is not root. */
-static void saved_read_user(const char *state, struct saved *ret)
+/* Reads the rest of the line at *at, if it begins so, and goes to the next one. */
+static void saved_read_line(const char **at, const char *begin, char *ret, size_t size)
 {
-    const char *line = state + strcspn(state, "\n");
+    const char *line = *at + strlen(begin);
     size_t len;
 
-    if (strncmp(line, "\n" USER_LINE, strlen("\n" USER_LINE)) != 0)
+    if (strncmp(*at, begin, strlen(begin)) != 0)
         return;
-    line += strlen("\n" USER_LINE);
     len = strcspn(line, "\n");
-    if (len < sizeof(ret->user))
-        memcpy(ret->user, line, len);
+    if (len < size)
+        memcpy(ret, line, len);
+    *at = line + len + (line[len] == '\n');
+}
+
+/* The lines after the first one of a saved state name the user, if that is not root, and the tier,
+ * if it has one. */
+static void saved_read_lines(const char *state, struct saved *ret)
+{
+    const char *at = state + strcspn(state, "\n");
+
+    at += *at == '\n';
+    saved_read_line(&at, USER_LINE, ret->user, sizeof(ret->user));
+    saved_read_line(&at, TIER_LINE, ret->tier, sizeof(ret->tier));
 }
 
 static struct saved shell_read_saved(struct sandbox *sandbox, const char *name)
@@ -178,7 +193,7 @@ static struct saved shell_read_saved(struct sandbox *sandbox, const char *name)
     if (shell_file_read_now(sandbox, name, &state) < 0 || !state.data)
         return saved;
     saved.kind = strncmp(state.data, "# sh\n", 5) == 0 ? SHELL_SH : SHELL_BASH;
-    saved_read_user(state.data, &saved);
+    saved_read_lines(state.data, &saved);
     return saved;
 }
 
@@ -190,6 +205,7 @@ static struct process *shell_set_dormant(struct shell *shell, const struct saved
     if (shell->is_dormant)
         shell->kind = saved->kind;
     memcpy(shell->user, saved->user, sizeof(shell->user));
+    memcpy(shell->tier, saved->tier, sizeof(shell->tier));
     shell->is_changed = false;
     shell->state_input = 0;
     return TAKE_PTR(shell->process);
@@ -305,6 +321,7 @@ static void shell_load(void *context, const char *name)
     const struct saved saved = shell_read_saved(sandbox, name);
     enum shell_kind kind = process ? record.kind : saved.kind;
     const char *user = process ? process->record->spec->user : saved.user;
+    const char *tier = process ? process->record->spec->tier : saved.tier;
     struct shell *shell;
 
     if (!process && was_there && shell_has_ended(sandbox, record.process)) {
@@ -316,6 +333,7 @@ static void shell_load(void *context, const char *name)
     shell = shell_new(name);
     shell->kind = kind;
     (void)snprintf(shell->user, sizeof(shell->user), "%s", user ? user : "");
+    (void)snprintf(shell->tier, sizeof(shell->tier), "%s", tier ? tier : "");
     shell->process = process;
     shell->is_dormant = !process;
     shell->is_changed = process;

@@ -255,7 +255,10 @@ int cgroup_remove(struct cgroup_root *root, const char *name, const char *child)
 
     if (child)
         return cgroup_remove_dir(root->unified_fd, cgroup_path(path, name, child, NULL));
-    r = children_remove(root->unified_fd, name, cgroup_remove_dir);
+    r = children_remove(root->unified_fd, cgroup_path(path, name, CGROUP_TIER, NULL),
+                        cgroup_remove_dir);
+    if (r == 0)
+        r = children_remove(root->unified_fd, name, cgroup_remove_dir);
     return r < 0 ? r : cgroup_remove_dir(root->unified_fd, name);
 }
 

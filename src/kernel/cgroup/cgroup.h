@@ -20,6 +20,10 @@
 struct cgroup_root;
 struct err;
 
+/* The group of a second machine (host/machine/beside.h) in that of its sandbox, below which it is
+ * like that of any machine. What acts on all processes of a sandbox's group leaves it out. */
+#define CGROUP_TIER "tier"
+
 enum cgroup_limit { CGROUP_LIMIT_MEMORY, CGROUP_LIMIT_PIDS, CGROUP_LIMIT_CPU };
 
 struct cgroup_limits {
@@ -201,8 +205,8 @@ int cgroup_is_empty(struct cgroup_root *root, const char *name);
  * now. Returns 0 or -errno: -EBUSY if it is not. */
 int cgroup_try_remove(struct cgroup_root *root, const char *name, const char *child);
 
-/* The following act on everything in the sandbox's group except its child "init", which is Holt's
- * own. holt-init must not be starting a process meanwhile: a child that is frozen before its exec
+/* The following act on everything in the sandbox's group except its children "init", which is
+ * Holt's own, and CGROUP_TIER. holt-init must not be starting a process meanwhile: a child that is frozen before its exec
  * also blocks holt-init. */
 
 /* Freezes all processes and waits until none runs any more, or thaws them. -ETIMEDOUT if a process

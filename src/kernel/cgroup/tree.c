@@ -52,7 +52,8 @@ static int each_child(struct target target, int (*act)(const struct target *targ
     while ((entry = readdir(dir))) {
         int r;
 
-        if (entry->d_type != DT_DIR || entry->d_name[0] == '.' || strcmp(entry->d_name, INIT) == 0)
+        if (entry->d_type != DT_DIR || entry->d_name[0] == '.' ||
+            strcmp(entry->d_name, INIT) == 0 || strcmp(entry->d_name, CGROUP_TIER) == 0)
             continue;
         target.child = entry->d_name;
         r = act(&target);

@@ -380,6 +380,11 @@ const char *volume_target(const struct volume *volume, size_t index)
                                                                         : NULL;
 }
 
+bool volume_allows_setuid(const struct volume *volume)
+{
+    return volume->template->allows_setuid;
+}
+
 void volume_mounts_done(struct volume_mounts *mounts)
 {
     while (mounts->count > 0)

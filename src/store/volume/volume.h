@@ -124,6 +124,9 @@ int volume_look_at_layer(struct volume *volume, uint32_t *ret_version, bool *ret
 /* Returns where the index-th mount of the live tree belongs, "/" first; NULL behind the last. */
 const char *volume_target(const struct volume *volume, size_t index);
 
+/* Returns whether set-user-ID files count in the mounts of the volume. */
+bool volume_allows_setuid(const struct volume *volume);
+
 void volume_mounts_done(struct volume_mounts *mounts);
 
 /* Takes a snapshot of the live tree under a name (letters, digits, '_', '.', '-', starting with a
