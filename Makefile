@@ -172,7 +172,7 @@ format: ## reformat the tree
 bench: ## measure against peers in the same run; JSON lines in build/bench*.jsonl
 	@tools/setup bench
 	@$(MAKE) --no-print-directory all $(BENCHES)
-	@failed=0; for each in run exec turns archive images api files tools search e2b interpreter fairness network secrets view codebase llm console; do bench/$$each || failed=1; done; exit $$failed
+	@failed=0; for each in run exec turns archive images api files tools search e2b interpreter fairness network secrets view codebase llm runtimes console; do bench/$$each || failed=1; done; exit $$failed
 
 install: all console ## install below PREFIX (DESTDIR is honoured)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/holt $(DESTDIR)$(PREFIX)/lib/pkgconfig \

@@ -22,6 +22,7 @@
 #include "base/io.h"
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
+#include "host/machine/beside.h"
 #include "host/machine/machine_internal.h"
 #include "host/view/view.h"
 
@@ -37,6 +38,7 @@ enum {
 
 struct search {
     struct machine *machine;
+    const char *group; /* that is searched: of the machine, or of the second one of its sandbox */
     bool ends;
     struct holders *result;
     struct view_held held[VIEW_HELD_MAX]; /* of one process */
@@ -214,7 +216,7 @@ static void group_search(void *context, const char *child)
     cleanup_with(buf_done) struct buf pids = BUF_INIT(PIDS_BYTES_MAX);
     char *save = NULL;
 
-    if (cgroup_read_processes(machine->host->cgroups, machine->id, child, &pids) < 0 || !pids.data)
+    if (cgroup_read_processes(machine->host->cgroups, search->group, child, &pids) < 0 || !pids.data)
         return;
     for (char *line = strtok_r(pids.data, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         const pid_t pid = (pid_t)strtol(line, NULL, 10);
@@ -247,6 +249,22 @@ static uint32_t nodes_count(struct search *search)
  * searched until none is found. */
 enum { PASSES_MAX = 8 };
 
+/* A sandbox need not have a second machine. */
+static int groups_search(struct search *search)
+{
+    struct machine *machine = search->machine;
+    char second[RUNTIME_ID_MAX];
+    int r;
+
+    machine_beside_id(machine->id, second);
+    search->group = second;
+    (void)cgroup_list_children(machine->host->cgroups, second, group_search, search);
+    search->group = machine->id;
+    r = cgroup_list_children(machine->host->cgroups, machine->id, group_search, search);
+    search->group = NULL;
+    return r;
+}
+
 int machine_find_holders(struct machine *machine, bool ends, struct holders *ret, struct err *err)
 {
     cleanup_free struct search *search = xcalloc(1, sizeof(*search));
@@ -256,7 +274,7 @@ int machine_find_holders(struct machine *machine, bool ends, struct holders *ret
     *ret = (struct holders){ 0 };
     *search = (struct search){ .machine = machine, .ends = ends, .result = ret, .err = err };
     for (int pass = 0; r == 0 && pass < PASSES_MAX; pass++) {
-        r = cgroup_list_children(machine->host->cgroups, machine->id, group_search, search);
+        r = groups_search(search);
         if (pass == 0)
             ret->mapped = nodes_count(search);
         if (ret->ended == ended)
