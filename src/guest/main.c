@@ -89,7 +89,7 @@ static bool handle_root(struct guest *guest, const struct frame *frame, const in
 
     if (!message_get_root(frame, &message))
         return false;
-    cell_close(guest); /* its root is the old one */
+    cell_leave(guest);
     if (root_enter(&message, fds, &guest->base.identity, &err) < 0) {
         reply_error(guest, &err);
         return true;
@@ -183,6 +183,8 @@ static bool handle_frame(struct guest *guest, const struct frame *frame, const i
         resources_renew(&guest->base.resources);
         return true;
     }
+    if (frame->type == FRAME_CELL_ENTER)
+        return guest->is_inner && inner_enter(guest, frame);
     if (frame->type == FRAME_CELL)
         return cell_open(guest, frame, fds);
     if (frame->type == FRAME_CELL_SPAWN) {
@@ -412,7 +414,8 @@ int main(int argc, char **argv)
     static struct guest guest; /* static: too large for a small stack */
     struct epoll_event events[EVENTS_PER_TURN];
 
-    if (argc == 2 && strcmp(argv[1], "inner") == 0 && inner_boot(&guest, CONTROL_FD) < 0)
+    if (argc >= 2 && strcmp(argv[1], "inner") == 0 &&
+        inner_boot(&guest, CONTROL_FD, argc == 3 && strcmp(argv[2], "parked") == 0) < 0)
         return 1;
     /* Not started by the daemon: a process of the sandbox can execute /proc/self/exe. */
     if (fcntl(CONTROL_FD, F_GETFD) < 0)

@@ -13,6 +13,7 @@
 enum {
     UMOUNT_DETACH =
         2, /* MNT_DETACH; <sys/mount.h> and <linux/mount.h> cannot be included together */
+    PROPAGATE_SHARED = 1 << 20, /* MS_SHARED */
     PROC_FD_BYTES = 32,
 };
 
@@ -82,6 +83,13 @@ int mount_set_attributes(int mount_fd, uint64_t attributes, bool recursive)
 int mount_clear_attributes(int mount_fd, uint64_t attributes)
 {
     struct mount_attr attr = { .attr_clr = attributes };
+
+    return mount_setattr_fd(mount_fd, &attr, 0);
+}
+
+int mount_set_shared(int mount_fd)
+{
+    struct mount_attr attr = { .propagation = PROPAGATE_SHARED };
 
     return mount_setattr_fd(mount_fd, &attr, 0);
 }

@@ -25,6 +25,10 @@ int mount_set_attributes(int mount_fd, uint64_t attributes, bool recursive);
 /* Clears attributes of a mount. */
 int mount_clear_attributes(int mount_fd, uint64_t attributes);
 
+/* Makes the copies of an attached mount, in mount namespaces that are made from now on, get what is
+ * mounted in it later. */
+int mount_set_shared(int mount_fd);
+
 /* Maps the owners of files in a detached mount through a user namespace. */
 int mount_set_idmap(int mount_fd, int userns_fd);
 

@@ -21,7 +21,8 @@ struct runtime_ops {
     unsigned strength; /* what it withstands: higher is stronger; equal ones replace each other */
     bool has_cells;    /* processes run in a container that holt-init starts: guest/cell/ */
     bool
-        is_like_native; /* holt-init starts as in the native runtime, so a warm machine fits both */
+        is_like_native; /* holt-init starts as in the native runtime, so a warm machine without a
+                           container fits both */
     bool builds_root;   /* holt-init mounts /proc, /dev and /sys itself */
     uint64_t namespaces; /* CLONE_NEW* flags of holt-init, or of the program that starts it */
     const char *const

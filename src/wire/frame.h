@@ -103,6 +103,8 @@ enum frame_type {
                     the gVisor container unless it runs; no answer. Only guests of the
                     runtime gvisor get this and the next */
     FRAME_CELL_SPAWN, /* like SPAWN, for a process in that container */
+    FRAME_CELL_ENTER, /* from the outer holt-init to the inner one: a host name; the root is there,
+                         see guest/cell/launch.h */
 
     FRAME_TYPES
 };

@@ -248,6 +248,21 @@ static bool put_optional(struct buf *out, const struct message_spawn *spawn)
            (group[0] == '\0' || put_text(out, group));
 }
 
+int message_put_enter(struct buf *out, const char *hostname)
+{
+    size_t start = frame_begin(out, FRAME_CELL_ENTER, 0, 0);
+
+    return frame_end(out, start, put_text(out, hostname));
+}
+
+bool message_get_enter(const struct frame *frame, const char **ret_hostname)
+{
+    struct reader reader = reader_of(frame);
+
+    *ret_hostname = get_text(&reader);
+    return reader_is_done(&reader);
+}
+
 int message_put_cell(struct buf *out, const struct message_cell *cell)
 {
     size_t start = frame_begin(out, FRAME_CELL, 0, CELL_FDS);

@@ -157,6 +157,7 @@ int message_put_boot(struct buf *out, const struct message_boot *boot);
 int message_put_root(struct buf *out, const struct message_root *root);
 int message_put_size(struct buf *out, const struct message_size *size);
 int message_put_cell(struct buf *out, const struct message_cell *cell);
+int message_put_enter(struct buf *out, const char *hostname);
 int message_put_cell_spawn(struct buf *out, uint32_t process, const struct message_spawn *spawn);
 int message_put_spawn(struct buf *out, uint32_t process, uint16_t fds,
                       const struct message_spawn *spawn);
@@ -181,6 +182,7 @@ int message_put_numbers(struct buf *out, enum frame_type type, uint32_t process,
 /* Parse a payload. Return whether it is exactly such a message. */
 bool message_get_boot(const struct frame *frame, struct message_boot *ret);
 bool message_get_cell(const struct frame *frame, struct message_cell *ret);
+bool message_get_enter(const struct frame *frame, const char **ret_hostname);
 bool message_get_size(const struct frame *frame, struct message_size *ret);
 bool message_get_root(const struct frame *frame, struct message_root *ret);
 bool message_get_spawn(const struct frame *frame, struct message_spawn *ret);

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest/cell/bundle.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 
-enum { NAMES_MAX = 1024, HOST_NAME_MAX_BYTES = 64 };
+enum { NAMES_MAX = 1024 };
 
-/* The capabilities that Docker leaves to a container; see kernel/caps.h. */
+/* The capabilities that Docker leaves to a container (see kernel/caps.h), and the one that the inner
+ * holt-init needs to enter its root. */
 static const struct {
     unsigned number;
     const char *name;
@@ -31,6 +29,7 @@ static const struct {
     { CAP_MKNOD, "CAP_MKNOD" },
     { CAP_AUDIT_WRITE, "CAP_AUDIT_WRITE" },
     { CAP_SETFCAP, "CAP_SETFCAP" },
+    { CAP_SYS_ADMIN, "CAP_SYS_ADMIN" },
 };
 
 static void names_write(uint64_t capabilities, char names[NAMES_MAX])
@@ -44,40 +43,26 @@ static void names_write(uint64_t capabilities, char names[NAMES_MAX])
                                      known[i].name);
 }
 
-/* The daemon chooses host names of letters, digits, '-', '.' and '_' only. */
-static bool is_plain(const char *text)
+int bundle_write(uint64_t capabilities, char *text, size_t size)
 {
-    for (; *text; text++)
-        if (!isalnum((unsigned char)*text) && !strchr("-._", *text))
-            return false;
-    return true;
-}
-
-int bundle_write(uint64_t capabilities, bool has_tmp, char *text, size_t size)
-{
-    static const char tmp[] = ",{\"destination\":\"/tmp\",\"type\":\"bind\",\"source\":\"/tmp\"}";
-    char names[NAMES_MAX], host[HOST_NAME_MAX_BYTES + 1] = "";
+    char names[NAMES_MAX];
     int len;
 
-    names_write(capabilities, names);
-    if (gethostname(host, sizeof(host) - 1) < 0)
-        return -errno;
+    names_write(capabilities | 1ULL << CAP_SYS_ADMIN, names);
     len = snprintf(text, size,
-                   "{\"ociVersion\":\"1.0.0\",\"hostname\":\"%s\",\"root\":{\"path\":\"/tree\"},"
+                   "{\"ociVersion\":\"1.0.0\",\"hostname\":\"sandbox\",\"root\":{\"path\":\"/root\"},"
                    "\"process\":{\"user\":{\"uid\":0,\"gid\":0},\"cwd\":\"/\",\"env\":[],"
-                   "\"args\":[\"/dev/.holt/holt-init\",\"inner\"],"
+                   "\"args\":[\"/dev/.holt/holt-init\",\"inner\",\"parked\"],"
                    "\"capabilities\":{\"bounding\":[%s],\"effective\":[%s],\"permitted\":[%s],"
                    "\"inheritable\":[]}},"
                    "\"mounts\":["
                    "{\"destination\":\"/proc\",\"type\":\"proc\"},"
-                   "{\"destination\":\"/sys\",\"type\":\"sysfs\",\"options\":[\"ro\"]},"
                    "{\"destination\":\"/dev\",\"type\":\"tmpfs\"},"
                    "{\"destination\":\"/dev/pts\",\"type\":\"devpts\"},"
-                   "{\"destination\":\"/dev/shm\",\"type\":\"tmpfs\",\"options\":[\"mode=1777\"]},"
                    "{\"destination\":\"/dev/.holt\",\"type\":\"bind\",\"source\":\"/init\","
-                   "\"options\":[\"ro\"]}%s],"
+                   "\"options\":[\"ro\"]}],"
                    "\"linux\":{\"namespaces\":[{\"type\":\"pid\"},{\"type\":\"ipc\"},"
                    "{\"type\":\"uts\"},{\"type\":\"mount\"}]}}\n",
-                   is_plain(host) ? host : "sandbox", names, names, names, has_tmp ? tmp : "");
+                   names, names, names);
     return len < (int)size ? 0 : -ENOBUFS;
 }

@@ -2,6 +2,7 @@
 #include "guest/cell/cell.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -34,7 +35,8 @@ static void cell_end(struct guest *guest)
         (void)kill(cell->pid, SIGKILL);
     watch_set(guest->epoll_fd, &cell->link.watch, 0);
     link_drop(&cell->link);
-    cell->is_ready = cell->is_stale = false;
+    cell->control_fd = fd_close(cell->control_fd);
+    cell->is_ready = cell->is_stale = cell->is_entered = false;
     for (struct relay *relay = cell->relays; relay; relay = relay->next) {
         relay->is_lost = relay->is_lost || !relay->is_over;
         relay_end(relay);
@@ -46,17 +48,33 @@ static void cell_end(struct guest *guest)
     }
 }
 
-void cell_close(struct guest *guest)
+void cell_leave(struct guest *guest)
 {
-    if (cell_is_open(guest->cell))
+    if (cell_is_open(guest->cell) && guest->cell->is_entered)
         cell_end(guest);
+}
+
+/* Gives the container the root that the sandbox has now, unless it has it. */
+static bool cell_enter(struct guest *guest)
+{
+    struct cell *cell = guest->cell;
+    char hostname[HOST_NAME_MAX + 1] = "";
+
+    if (cell->is_entered)
+        return true;
+    (void)gethostname(hostname, sizeof(hostname) - 1);
+    cell->is_entered = cell_attach_root(cell->control_fd) == 0 &&
+                       message_put_enter(&cell->link.out, hostname) == 0;
+    if (!cell->is_entered)
+        cell_end(guest);
+    return cell->is_entered;
 }
 
 bool cell_open(struct guest *guest, const struct frame *frame, const int *fds)
 {
     struct message_cell message;
     struct cell *cell = guest->cell;
-    int stream_fd;
+    struct launched launched;
 
     if (frame->fds != CELL_FDS || !message_get_cell(frame, &message))
         return false;
@@ -65,11 +83,14 @@ bool cell_open(struct guest *guest, const struct frame *frame, const int *fds)
     if (!cell)
         cell = guest->cell = xcalloc(1, sizeof(*cell));
     cell->link.watch.fd = -EBADF;
-    if (cell_launch(guest, message.platform, fds, &cell->pid, &stream_fd) < 0) {
+    cell->control_fd = -EBADF;
+    if (cell_launch(guest, message.platform, fds, &launched) < 0) {
         cell->pid = 0;
         return true; /* the spawn that follows fails */
     }
-    link_init(&cell->link, stream_fd);
+    cell->pid = launched.pid;
+    cell->control_fd = launched.control_fd;
+    link_init(&cell->link, launched.stream_fd);
     cell->link.out.max = OUT_MAX;
     cell->link.watch.kind = WATCH_CELL;
     watch_set(guest->epoll_fd, &cell->link.watch, EPOLLIN);
@@ -106,7 +127,7 @@ void cell_spawn(struct guest *guest, const struct frame *frame, const int *fds)
         guest->last_process = frame->process;
     if (!is_valid || cgroup_fd < 0) {
         cell_refuse(guest, frame->process, -EPROTO, strerror(EPROTO));
-    } else if (!cell_is_open(cell)) {
+    } else if (!cell_is_open(cell) || !cell_enter(guest)) {
         cell_refuse(guest, frame->process, -EIO, "the gVisor container could not be started");
     } else if (process_find(guest, frame->process) || relay_find(cell, frame->process)) {
         cell_refuse(guest, frame->process, -EEXIST, strerror(EEXIST));

@@ -6,6 +6,9 @@
  * whatever ends the sandbox ends the container, too: it is in the same cgroups, pid namespace and
  * mount namespace, and nothing of it exists outside.
  *
+ * The container may start before its root is known: the first process makes it enter the root that
+ * the sandbox has then. So a warm machine has one that is parked.
+ *
  * The outer one forwards frames about processes of the cell, whose numbers it keeps as relays. The
  * inner one outlives the daemon with it and announces its processes to the next daemon.
  *
@@ -41,6 +44,8 @@ struct relay {
 struct cell {
     struct link link; /* to the inner holt-init; not connected: it does not run */
     pid_t pid;        /* the process that waits for runsc; 0: none */
+    int control_fd;   /* see cell_attach_root */
+    bool is_entered;  /* its processes have the sandbox's root */
     bool is_ready;    /* the inner holt-init has booted */
     bool is_stale;    /* frames are for a daemon that is gone, until the inner one returns HELLO */
     bool is_announcing;
@@ -75,5 +80,5 @@ void cell_disconnect(struct guest *guest);
  * false if the output buffer is too small. */
 bool cell_announce(struct guest *guest, bool *ret_later);
 
-/* Ends the container, because its root is being replaced. */
-void cell_close(struct guest *guest);
+/* Ends the container, because its root is being replaced. One without a root goes on. */
+void cell_leave(struct guest *guest);

@@ -3,15 +3,24 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "guest/guest.h"
 #include "kernel/caps.h"
+#include "wire/message.h"
+
+#define TREE "/tree"
+
+enum { MOUNT_READ_ONLY = 1, MOUNT_BIND = 1 << 12 };
 
 /* gVisor emulates io_uring, of which the host's filter knows nothing: its emulation is the part of
  * gVisor that is tested least, and no program needs it. Other calls cost one comparison each. */
@@ -23,7 +32,7 @@ static const struct sock_filter no_uring[] = {
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 };
 
-int inner_boot(struct guest *guest, int control_fd)
+int inner_boot(struct guest *guest, int control_fd, bool is_parked)
 {
     struct boot_result *base = &guest->base;
 
@@ -41,10 +50,49 @@ int inner_boot(struct guest *guest, int control_fd)
     for (int fd = 0; fd < 3; fd++)
         if (dup2(base->null_fd, fd) < 0)
             return -errno;
-    guest->is_inner = guest->is_booted = guest->is_rooted = true;
+    guest->is_inner = guest->is_booted = true;
+    guest->is_rooted = !is_parked;
     /* runsc takes CAP_NET_RAW away. */
-    guest->rules.capabilities = caps_permitted();
+    guest->rules.capabilities = caps_permitted() & ~(1ULL << CAP_SYS_ADMIN);
     guest->rules.filter = (const char *)no_uring;
     guest->rules.filter_len = sizeof(no_uring);
     return 0;
+}
+
+/* What the kernel provides: gVisor's, over empty directories of the tree. Its devices and terminals
+ * are the same wherever they are mounted. */
+static const struct {
+    const char *source, *target, *type, *options;
+    unsigned long flags;
+} mounts[] = {
+    { "none", TREE "/proc", "proc", NULL, 0 },
+    { "none", TREE "/sys", "sysfs", NULL, MOUNT_READ_ONLY },
+    { "none", TREE "/dev", "devtmpfs", NULL, 0 },
+    { "/dev/pts", TREE "/dev/pts", NULL, NULL, MOUNT_BIND }, /* gVisor lets nobody mount devpts */
+    { "none", TREE "/dev/shm", "tmpfs", "mode=1777", 0 },
+};
+
+static int tree_enter(const char *hostname)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(mounts); i++)
+        if (syscall(SYS_mount, mounts[i].source, mounts[i].target, mounts[i].type, mounts[i].flags,
+                    mounts[i].options) < 0)
+            return -errno;
+    if (sethostname(hostname, strlen(hostname)) < 0 || chroot(TREE) < 0 || chdir("/") < 0)
+        return -errno;
+    return 0;
+}
+
+bool inner_enter(struct guest *guest, const struct frame *frame)
+{
+    const uint64_t keep = guest->rules.capabilities;
+    const char *hostname;
+
+    if (guest->is_rooted || !message_get_enter(frame, &hostname))
+        return false;
+    if (tree_enter(hostname) < 0 || prctl(PR_CAPBSET_DROP, CAP_SYS_ADMIN, 0, 0, 0) < 0 ||
+        caps_set(keep, keep, 0) < 0)
+        _exit(1);
+    guest->is_rooted = true;
+    return true;
 }

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Two processes start runsc. The first has a mount namespace of its own, in which a small tmpfs is
- * the root: with the sandbox's tree, a /proc that hides nothing, and runsc's files. It exists as
- * long as runsc does. The second has a user namespace of its own, too, because the first lacks
- * capabilities that runsc needs, and a pid namespace, so that everything ends with runsc. */
+ * the root: with a /proc that hides nothing, and runsc's files. It exists as long as runsc does. The
+ * second has a user namespace of its own, too, because the first lacks capabilities that runsc
+ * needs, and a pid namespace, so that everything ends with runsc.
+ *
+ * The root of the container is one more tmpfs, /root, which is empty except for the directory
+ * "tree". There the first process attaches the sandbox's tree when it is asked to, and the kernel
+ * propagates that to runsc's file server, which has the tmpfs as a slave mount. So a container can
+ * start before anybody knows the tree that it will be for. The inner holt-init then makes the
+ * tree its root directory. */
 #include "guest/cell/launch.h"
 
 #include <errno.h>
@@ -10,6 +16,7 @@
 #include <limits.h>
 #include <linux/mount.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,19 +33,20 @@
 #include "base/io.h"
 #include "guest/cell/bundle.h"
 #include "guest/guest.h"
+#include "kernel/fds.h"
 #include "kernel/mount.h"
 
 #define SAFE (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 
-enum { STREAM_FD = 3, RUNSC_FD = 4, SHARED_TMP = 01777 };
+enum { STREAM_FD = 3, RUNSC_FD = 4, ATTACH_TIMEOUT_S = 10 };
 
 /* What the first process works with. */
 struct launch {
     const struct guest *guest;
     const char *platform;
     int runsc_fd, init_fd;
-    int stream_fd; /* of the inner holt-init */
-    bool has_tmp;  /* the tree has a directory /tmp */
+    int stream_fd;  /* of the inner holt-init */
+    int control_fd; /* trees come from here */
 };
 
 static int tmpfs_new(const char *bytes)
@@ -72,20 +80,6 @@ static int tree_cover(int tree_fd)
     return r;
 }
 
-/* Without a mount of its own, runsc would hide an empty /tmp behind a filesystem in memory. */
-static int tmp_attach(struct launch *launch, int holder_fd, int tree_fd)
-{
-    cleanup_close int fd = -EBADF, mount_fd = -EBADF;
-
-    (void)mkdirat(tree_fd, "tmp", SHARED_TMP);
-    fd = openat(tree_fd, "tmp", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    launch->has_tmp = true;
-    mount_fd = mount_clone(fd, "", true);
-    return attach_at(holder_fd, "tmp", mount_fd);
-}
-
 static int init_copy(int init_fd, int holder_fd)
 {
     cleanup_close int fd =
@@ -103,17 +97,26 @@ static int init_copy(int init_fd, int holder_fd)
     return 0;
 }
 
-static int holder_fill(struct launch *launch, int holder_fd, int tree_fd)
+/* Makes the root of the container. */
+static int root_make(int holder_fd)
 {
-    char text[BUNDLE_TEXT_MAX];
-    int r = tree_cover(tree_fd);
+    cleanup_close int root_fd = tmpfs_new("64k");
+    int r = attach_at(holder_fd, "root", root_fd);
 
     if (r == 0)
-        r = tmp_attach(launch, holder_fd, tree_fd);
+        r = mkdirat(root_fd, "tree", 0755) < 0 ? -errno : 0;
+    return r == 0 ? mount_set_shared(root_fd) : r;
+}
+
+static int holder_fill(struct launch *launch, int holder_fd)
+{
+    char text[BUNDLE_TEXT_MAX];
+    int r = root_make(holder_fd);
+
     if (r == 0)
         r = init_copy(launch->init_fd, holder_fd);
     if (r == 0)
-        r = bundle_write(launch->guest->rules.capabilities, launch->has_tmp, text, sizeof(text));
+        r = bundle_write(launch->guest->rules.capabilities, text, sizeof(text));
     return r == 0 ? file_create_at(holder_fd, "bundle/config.json", 0400, text) : r;
 }
 
@@ -121,11 +124,10 @@ static int holder_fill(struct launch *launch, int holder_fd, int tree_fd)
  * has laid over parts of it: the kernel refuses another /proc to who cannot see all of one. */
 static int holder_enter(struct launch *launch)
 {
-    static const char *const names[] = { "proc", "dev", "tree", "tmp", "init", "bundle", "state" };
+    static const char *const names[] = { "proc", "dev", "tmp", "root", "init", "bundle", "state" };
     cleanup_close int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     cleanup_close int proc_fd = mount_clone(AT_FDCWD, "/proc", false);
     cleanup_close int dev_fd = mount_clone(AT_FDCWD, "/dev", true);
-    cleanup_close int tree_fd = mount_clone(AT_FDCWD, "/", true);
     cleanup_close int holder_fd = tmpfs_new("8m");
     int r = holder_fd < 0 ? holder_fd : mount_attach(holder_fd, root_fd);
 
@@ -136,9 +138,7 @@ static int holder_enter(struct launch *launch)
     if (r == 0)
         r = attach_at(holder_fd, "dev", dev_fd);
     if (r == 0)
-        r = attach_at(holder_fd, "tree", tree_fd);
-    if (r == 0)
-        r = holder_fill(launch, holder_fd, tree_fd);
+        r = holder_fill(launch, holder_fd);
     return r == 0 ? mount_pivot(holder_fd) : r;
 }
 
@@ -215,12 +215,48 @@ static _Noreturn void runsc_main(const struct launch *launch, int go_fd)
     _exit(127);
 }
 
+/* Attaches a tree that was sent, and answers with the result. */
+static void tree_receive(int control_fd)
+{
+    cleanup_close int at = open("/root/tree", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    cleanup_close int tree_fd = -EBADF;
+    int fds[FDS_MAX], result;
+    size_t count = 0;
+    char byte;
+    ssize_t n = fds_receive(control_fd, &byte, 1, 0, fds, &count);
+
+    if (count > 0)
+        tree_fd = fds[0];
+    result = n != 1 || count != 1 ? -EPROTO : at < 0 ? -EIO : mount_attach(tree_fd, at);
+    if (result == 0)
+        result = tree_cover(tree_fd);
+    (void)!write(control_fd, &result, sizeof(result));
+}
+
+/* Serves trees until runsc ends. */
+static void runsc_wait(int pidfd, int control_fd)
+{
+    struct pollfd polled[] = { { .fd = pidfd, .events = POLLIN },
+                               { .fd = control_fd, .events = POLLIN } };
+
+    while (polled[0].revents == 0) {
+        if (poll(polled, ARRAY_SIZE(polled), -1) < 0 && errno != EINTR)
+            return;
+        if (polled[1].revents & POLLIN)
+            tree_receive(control_fd);
+        else if (polled[1].revents)
+            polled[1].fd = -1;
+    }
+}
+
 /* The first process. Its end is the end of runsc. */
 static int launch_run(struct launch *launch)
 {
-    struct clone_args args = { .flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC,
+    int go[2], pidfd = -EBADF, r = holder_enter(launch);
+    struct clone_args args = { .flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |
+                                        CLONE_PIDFD,
+                               .pidfd = (uint64_t)(uintptr_t)&pidfd,
                                .exit_signal = SIGCHLD };
-    int go[2], r = holder_enter(launch);
     char ready;
     long pid;
 
@@ -242,6 +278,7 @@ static int launch_run(struct launch *launch)
         r = -EPIPE;
     if (r < 0)
         (void)kill((pid_t)pid, SIGKILL);
+    runsc_wait(pidfd, launch->control_fd);
     (void)waitpid((pid_t)pid, NULL, __WALL);
     return r;
 }
@@ -256,8 +293,19 @@ static _Noreturn void launch_main(struct launch *launch)
     _exit(launch_run(launch) < 0 ? 1 : 0);
 }
 
-int cell_launch(const struct guest *guest, const char *platform, const int *fds, pid_t *ret_pid,
-                int *ret_stream_fd)
+static int pair_make(int *ret_ours, int *ret_theirs)
+{
+    int sockets[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) < 0)
+        return -errno;
+    *ret_ours = sockets[0];
+    *ret_theirs = sockets[1];
+    return 0;
+}
+
+int cell_launch(const struct guest *guest, const char *platform, const int *fds,
+                struct launched *ret)
 {
     struct launch launch = {
         .guest = guest, .platform = platform, .runsc_fd = fds[1], .init_fd = fds[2]
@@ -265,21 +313,38 @@ int cell_launch(const struct guest *guest, const char *platform, const int *fds,
     struct clone_args args = { .flags = CLONE_NEWNS | CLONE_INTO_CGROUP,
                                .exit_signal = SIGCHLD,
                                .cgroup = (uint64_t)fds[0] };
-    cleanup_close int ours = -EBADF, theirs = -EBADF;
-    int sockets[2];
+    cleanup_close int stream_fd = -EBADF, stream_theirs = -EBADF;
+    cleanup_close int control_fd = -EBADF, control_theirs = -EBADF;
+    int r = pair_make(&stream_fd, &stream_theirs);
     long pid;
 
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) < 0)
-        return -errno;
-    ours = sockets[0];
-    theirs = sockets[1];
-    launch.stream_fd = theirs;
+    if (r == 0)
+        r = pair_make(&control_fd, &control_theirs);
+    if (r < 0)
+        return r;
+    launch.stream_fd = stream_theirs;
+    launch.control_fd = control_theirs;
     pid = syscall(SYS_clone3, &args, sizeof(args));
     if (pid == 0)
         launch_main(&launch);
     if (pid < 0)
         return -errno;
-    *ret_pid = (pid_t)pid;
-    *ret_stream_fd = TAKE_FD(ours);
+    *ret = (struct launched){ (pid_t)pid, TAKE_FD(stream_fd), TAKE_FD(control_fd) };
     return 0;
+}
+
+int cell_attach_root(int control_fd)
+{
+    cleanup_close int tree_fd = mount_clone(AT_FDCWD, "/", true);
+    const struct timeval timeout = { .tv_sec = ATTACH_TIMEOUT_S };
+    ssize_t n;
+    int result;
+
+    if (tree_fd < 0)
+        return tree_fd;
+    (void)setsockopt(control_fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+    n = fds_send(control_fd, "t", 1, 0, &tree_fd, 1);
+    if (n == 1)
+        n = recv(control_fd, &result, sizeof(result), MSG_WAITALL);
+    return n == sizeof(result) ? result : n < 0 && n != -1 ? (int)n : -EIO;
 }

@@ -19,6 +19,7 @@
 #include "host/machine/machine_internal.h"
 #include "host/machine/pool_share.h"
 #include "host/observe/metrics_internal.h"
+#include "host/process/cell.h"
 
 enum { RETRY_MS = 1000 };
 
@@ -59,8 +60,10 @@ static struct machine *machine_make_warm(const struct pool *pool)
         r = machine_set_scratch_root(machine, template, &err);
     if (r == 0)
         r = machine_wait(machine, MACHINE_WARM, &err);
-    if (r == 0)
+    if (r == 0) {
+        cell_prepare(machine); /* parked: it gets the root that the machine has when it is used */
         return machine;
+    }
     machine_discard(machine);
     return NULL;
 }
@@ -188,12 +191,18 @@ static struct machine *pool_pop_for(struct pool *pool, const char *owner, const 
     return machine ? machine : pool_pop(pool, NULL);
 }
 
+/* No process of a client may run beside a container of gVisor in one machine. */
+static bool fits(const struct runtime_ops *ops, const struct runtime_ops *warm)
+{
+    return ops == warm || (ops->is_like_native && warm->is_like_native && !warm->has_cells);
+}
+
 struct machine *pool_take(struct pool *pool, const struct runtime_ops *ops, const char *owner,
                           const char *template)
 {
     struct machine *machine;
 
-    if (!pool || (ops != pool->ops && !(ops->is_like_native && pool->ops->is_like_native)))
+    if (!pool || !fits(ops, pool->ops))
         return NULL;
     for (;;) {
         lock_take(&pool->worker.lock);
