@@ -17,13 +17,12 @@ struct zygote;
 enum { RUNTIME_ID_MAX = 32, RUNTIME_IDS_PER_SANDBOX = 65536 };
 
 struct runtime_ops {
-    const char *name;  /* in the configuration */
-    unsigned strength; /* what it withstands: higher is stronger; equal ones replace each other */
-    bool has_cells;    /* processes run in a container that holt-init starts: guest/cell/ */
-    bool
-        is_like_native; /* holt-init starts as in the native runtime, so a warm machine without a
-                           container fits both */
-    bool builds_root;   /* holt-init mounts /proc, /dev and /sys itself */
+    const char *name;    /* in the configuration */
+    unsigned strength;   /* what it withstands: higher is stronger; equal ones replace each other */
+    bool has_cells;      /* processes run in a container that holt-init starts: guest/cell/ */
+    bool is_like_native; /* holt-init starts as in the native runtime, so a warm machine without a
+                            container fits both */
+    bool builds_root;    /* holt-init mounts /proc, /dev and /sys itself */
     uint64_t namespaces; /* CLONE_NEW* flags of holt-init, or of the program that starts it */
     const char *const
         *args;      /* NULL-terminated; the program that the zygote runs, see wire/zygote.h */

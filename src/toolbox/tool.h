@@ -69,8 +69,8 @@ struct tool_result {
     uint64_t shown, total; /* bytes of a truncated text */
     const char *handle;    /* for tool_read_output; NULL: the full text is not stored */
     uint64_t duration_ms;
-    unsigned tier;              /* 0: the host, 1: a worker, 2: a process, 3: in a stronger runtime */
-    const char *snapshot_id;    /* NULL: no snapshot */
+    unsigned tier;           /* 0: the host, 1: a worker, 2: a process, 3: in a stronger runtime */
+    const char *snapshot_id; /* NULL: no snapshot */
     const char *snapshot_error; /* why the snapshot failed; NULL: it did not */
     const struct tool_change *changed;
     size_t changed_count;

@@ -94,8 +94,8 @@ struct tool_job {
     bool has_begun;
     bool has_fallback; /* git_commit used the fallback identity */
     bool has_mark;
-    bool is_stronger;  /* its process runs in a stronger runtime than the sandbox */
-    char *tier;        /* of the request; NULL: none */
+    bool is_stronger;              /* its process runs in a stronger runtime than the sandbox */
+    char *tier;                    /* of the request; NULL: none */
     char call_id[TOOL_ID_MAX + 1]; /* "": none */
     char id_hash[TOOL_HASH_SIZE];  /* of call_id */
     char digest[TOOL_HASH_SIZE];   /* of tool and parameters; "": those of any call */

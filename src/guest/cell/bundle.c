@@ -9,8 +9,8 @@
 
 enum { NAMES_MAX = 1024 };
 
-/* The capabilities that Docker leaves to a container (see kernel/caps.h), and the one that the inner
- * holt-init needs to enter its root. */
+/* The capabilities that Docker leaves to a container (see kernel/caps.h), and the one that the
+ * inner holt-init needs to enter its root. */
 static const struct {
     unsigned number;
     const char *name;
@@ -49,20 +49,21 @@ int bundle_write(uint64_t capabilities, char *text, size_t size)
     int len;
 
     names_write(capabilities | 1ULL << CAP_SYS_ADMIN, names);
-    len = snprintf(text, size,
-                   "{\"ociVersion\":\"1.0.0\",\"hostname\":\"sandbox\",\"root\":{\"path\":\"/root\"},"
-                   "\"process\":{\"user\":{\"uid\":0,\"gid\":0},\"cwd\":\"/\",\"env\":[],"
-                   "\"args\":[\"/dev/.holt/holt-init\",\"inner\",\"parked\"],"
-                   "\"capabilities\":{\"bounding\":[%s],\"effective\":[%s],\"permitted\":[%s],"
-                   "\"inheritable\":[]}},"
-                   "\"mounts\":["
-                   "{\"destination\":\"/proc\",\"type\":\"proc\"},"
-                   "{\"destination\":\"/dev\",\"type\":\"tmpfs\"},"
-                   "{\"destination\":\"/dev/pts\",\"type\":\"devpts\"},"
-                   "{\"destination\":\"/dev/.holt\",\"type\":\"bind\",\"source\":\"/init\","
-                   "\"options\":[\"ro\"]}],"
-                   "\"linux\":{\"namespaces\":[{\"type\":\"pid\"},{\"type\":\"ipc\"},"
-                   "{\"type\":\"uts\"},{\"type\":\"mount\"}]}}\n",
-                   names, names, names);
+    len =
+        snprintf(text, size,
+                 "{\"ociVersion\":\"1.0.0\",\"hostname\":\"sandbox\",\"root\":{\"path\":\"/root\"},"
+                 "\"process\":{\"user\":{\"uid\":0,\"gid\":0},\"cwd\":\"/\",\"env\":[],"
+                 "\"args\":[\"/dev/.holt/holt-init\",\"inner\",\"parked\"],"
+                 "\"capabilities\":{\"bounding\":[%s],\"effective\":[%s],\"permitted\":[%s],"
+                 "\"inheritable\":[]}},"
+                 "\"mounts\":["
+                 "{\"destination\":\"/proc\",\"type\":\"proc\"},"
+                 "{\"destination\":\"/dev\",\"type\":\"tmpfs\"},"
+                 "{\"destination\":\"/dev/pts\",\"type\":\"devpts\"},"
+                 "{\"destination\":\"/dev/.holt\",\"type\":\"bind\",\"source\":\"/init\","
+                 "\"options\":[\"ro\"]}],"
+                 "\"linux\":{\"namespaces\":[{\"type\":\"pid\"},{\"type\":\"ipc\"},"
+                 "{\"type\":\"uts\"},{\"type\":\"mount\"}]}}\n",
+                 names, names, names);
     return len < (int)size ? 0 : -ENOBUFS;
 }

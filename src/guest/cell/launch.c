@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Two processes start runsc. The first has a mount namespace of its own, in which a small tmpfs is
- * the root: with a /proc that hides nothing, and runsc's files. It exists as long as runsc does. The
- * second has a user namespace of its own, too, because the first lacks capabilities that runsc
+ * the root: with a /proc that hides nothing, and runsc's files. It exists as long as runsc does.
+ * The second has a user namespace of its own, too, because the first lacks capabilities that runsc
  * needs, and a pid namespace, so that everything ends with runsc.
  *
  * The root of the container is one more tmpfs, /root, which is empty except for the directory

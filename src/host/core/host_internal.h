@@ -114,7 +114,7 @@ struct host {
     _Atomic uint64_t pause_drain_ms;  /* for tool calls; 0: a pause freezes them */
     _Atomic uint64_t shutdown_ms;     /* for tool calls, with is_stop_all */
     _Atomic uint32_t tool_tokens;
-    _Atomic uint32_t tool_snapshots; /* 0 or 1 */
+    _Atomic uint32_t tool_snapshots;               /* 0 or 1 */
     _Atomic(const struct runtime_ops *) tool_tier; /* the weakest of bash */
 
     struct image_config *image_config; /* of holt.conf; not changed while the daemon runs */

@@ -47,9 +47,9 @@ static int mount_point_check(int fd)
 
 static int target_clone(const struct cloning *cloning, const char *target)
 {
-    cleanup_close int fd = target[1] == '\0'
-                               ? fcntl(cloning->root_fd, F_DUPFD_CLOEXEC, 3)
-                               : open_no_links(cloning->root_fd, target + 1, O_PATH | O_DIRECTORY, 0);
+    cleanup_close int fd =
+        target[1] == '\0' ? fcntl(cloning->root_fd, F_DUPFD_CLOEXEC, 3)
+                          : open_no_links(cloning->root_fd, target + 1, O_PATH | O_DIRECTORY, 0);
     int r = fd < 0 ? fd : mount_point_check(fd);
 
     return r < 0 ? r : mount_clone(fd, "", false);

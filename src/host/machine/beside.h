@@ -4,8 +4,8 @@
  * It is a machine like any other, with namespaces and a holt-init of its own, because the root of
  * the first machine owns the user namespace there and could take over what runs in it. It also has
  * a network namespace of its own: runsc listens on an abstract socket, and tells its callers from
- * others by their uid only. It has the uids of the first one, so that owners of files agree, and its
- * limits: its control group is below that of the first one.
+ * others by their uid only. It has the uids of the first one, so that owners of files agree, and
+ * its limits: its control group is below that of the first one.
  *
  * Its root is made of clones of the mounts of the first one. A second overlay on the same layers
  * would have caches of its own, and the kernel does not define what it shows. */

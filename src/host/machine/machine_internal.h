@@ -83,7 +83,8 @@ struct machine {
     enum killer killer;        /* why all processes are being ended */
     bool is_released;          /* it outlives this daemon */
     bool is_exhausted;         /* machine_exhaust has killed it */
-    unsigned beside_processes; /* Holt's own in its second machine, which have its limits; 0: none */
+    unsigned
+        beside_processes; /* Holt's own in its second machine, which have its limits; 0: none */
 };
 
 /* Starts a blank machine, which is in no table yet. */
@@ -101,7 +102,7 @@ int machine_start_beside(struct machine *first, const struct runtime_ops *ops, s
 /* Takes over a running machine that an earlier daemon process started. */
 struct machine_adoption {
     struct machine *beside; /* it is the second machine of this one; NULL: it is not */
-    uint32_t files; /* limit of descriptors of one process; 0: the daemon's default */
+    uint32_t files;         /* limit of descriptors of one process; 0: the daemon's default */
     const struct runtime_ops *ops;
     const char *id;
     const char *limits_group;

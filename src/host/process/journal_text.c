@@ -56,8 +56,8 @@ struct process_spec *journal_spec_read(const json_t *value)
 
     /* json_unpack takes no const. */
     if (json_unpack((json_t *)(uintptr_t)value,
-                    "{s:o, s:o, s?s, s:b, s:b, s:I, s?s, s?s, s:b, s:i, s:i, s?s, s?s, s?s}", "args",
-                    &args, "env", &env, "cwd", &spec.cwd, "stdin", &has_stdin, "terminal",
+                    "{s:o, s:o, s?s, s:b, s:b, s:I, s?s, s?s, s:b, s:i, s:i, s?s, s?s, s?s}",
+                    "args", &args, "env", &env, "cwd", &spec.cwd, "stdin", &has_stdin, "terminal",
                     &has_terminal, "timeout", &timeout, "tag", &spec.tag, "key", &spec.key,
                     "detached", &is_detached, "restart", &restart, "port", &port, "user",
                     &spec.user, "group", &spec.group, "tier", &spec.tier) < 0 ||

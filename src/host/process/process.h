@@ -41,15 +41,15 @@ struct process_spec {
     bool has_stdin;    /* otherwise stdin is empty */
     bool has_terminal; /* a PTY instead of pipes */
     uint16_t rows, columns;
-    uint64_t timeout_ms;    /* 0: none */
-    const char *tag;        /* a client's name for it; NULL: none */
-    const char *key;        /* idempotency key: a second start fails; NULL: none */
-    enum restart restart;   /* after it exits without being killed by Holt */
-    uint16_t port;          /* port of a service, which is forwarded; 0: none */
-    uint16_t host_port;     /* the port on the host that it is forwarded to; 0: any */
-    bool is_detached;       /* has no reader: never blocks on output, and outlives its client */
-    const char *tier;       /* the runtime to run in, at least as strong as that of the sandbox; NULL:
-                               that one */
+    uint64_t timeout_ms;  /* 0: none */
+    const char *tag;      /* a client's name for it; NULL: none */
+    const char *key;      /* idempotency key: a second start fails; NULL: none */
+    enum restart restart; /* after it exits without being killed by Holt */
+    uint16_t port;        /* port of a service, which is forwarded; 0: none */
+    uint16_t host_port;   /* the port on the host that it is forwarded to; 0: any */
+    bool is_detached;     /* has no reader: never blocks on output, and outlives its client */
+    const char *tier;     /* the runtime to run in, at least as strong as that of the sandbox; NULL:
+                             that one */
     enum shell_kind shell;  /* see host/shell/shell.h */
     bool waits_for_writers; /* ends only when all writers have closed its output, or after SIGKILL
                                or SIGTERM */

@@ -158,9 +158,9 @@ int sandbox_labels_set(struct sandbox_info *info, const struct label *labels, si
 void sandbox_list(struct host *host, const struct caller *caller, const struct label *labels,
                   size_t label_count, struct sandbox_info **ret, size_t *ret_count);
 
-/* Chooses the tier of a process: the one asked for (NULL: none), the sandbox's own runtime or least,
- * which is the weakest that the caller permits. *ret is NULL for the sandbox's own. ERR_INVALID for
- * an unknown one, ERR_DENIED if the one asked for is weaker than least. */
+/* Chooses the tier of a process: the one asked for (NULL: none), the sandbox's own runtime or
+ * least, which is the weakest that the caller permits. *ret is NULL for the sandbox's own.
+ * ERR_INVALID for an unknown one, ERR_DENIED if the one asked for is weaker than least. */
 int sandbox_choose_tier(struct sandbox *sandbox, const char *asked, const char *least,
                         const char **ret, struct err *err);
 

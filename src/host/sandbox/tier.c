@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tiers of calls: a process can ask for a stronger runtime than its sandbox has. It then runs in the
- * second machine of the sandbox (host/machine/beside.h), which starts with the first such process
- * and ends with the sandbox's own machine, or when that gets another root. */
+/* Tiers of calls: a process can ask for a stronger runtime than its sandbox has. It then runs in
+ * the second machine of the sandbox (host/machine/beside.h), which starts with the first such
+ * process and ends with the sandbox's own machine, or when that gets another root. */
 #include <stdio.h>
 
 #include "base/cleanup.h"

@@ -216,7 +216,8 @@ static void group_search(void *context, const char *child)
     cleanup_with(buf_done) struct buf pids = BUF_INIT(PIDS_BYTES_MAX);
     char *save = NULL;
 
-    if (cgroup_read_processes(machine->host->cgroups, search->group, child, &pids) < 0 || !pids.data)
+    if (cgroup_read_processes(machine->host->cgroups, search->group, child, &pids) < 0 ||
+        !pids.data)
         return;
     for (char *line = strtok_r(pids.data, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         const pid_t pid = (pid_t)strtol(line, NULL, 10);

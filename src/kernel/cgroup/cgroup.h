@@ -206,8 +206,8 @@ int cgroup_is_empty(struct cgroup_root *root, const char *name);
 int cgroup_try_remove(struct cgroup_root *root, const char *name, const char *child);
 
 /* The following act on everything in the sandbox's group except its children "init", which is
- * Holt's own, and CGROUP_TIER. holt-init must not be starting a process meanwhile: a child that is frozen before its exec
- * also blocks holt-init. */
+ * Holt's own, and CGROUP_TIER. holt-init must not be starting a process meanwhile: a child that is
+ * frozen before its exec also blocks holt-init. */
 
 /* Freezes all processes and waits until none runs any more, or thaws them. -ETIMEDOUT if a process
  * does not freeze (it may be waiting for a device); then all are thawed again. */
