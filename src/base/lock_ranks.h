@@ -67,6 +67,8 @@
     row(LOCK_BTRFS, "store/backend/btrfs.c", "the quota groups")                                   \
     row(LOCK_STORE, "store/store.c", "the use counts of templates")                                \
     row(LOCK_DISK, "store/disk.c", "the wake-up of the thread of the disk")                        \
+    row(LOCK_ARCHIVE_PIPELINE, "remote/archive/pipeline.c", "the chunks under way")                \
+    row(LOCK_ARCHIVE_NAMES, "remote/archive/names.c", "the chunks that an archive has so far")     \
     row(LOCK_REMOTE_FOLDERS, "remote/dir.c", "the folders of an object storage that come and go")  \
     row(LOCK_CHANNEL, "host/machine/channel.c", "the frames to one guest")                         \
     row(LOCK_NAMES, "host/sandbox/name.c", "the names of sandboxes, for events")                   \
