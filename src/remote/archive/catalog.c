@@ -83,10 +83,10 @@ static int listing_object(void *context, const struct remote_object *object)
         *listing->err = err;
         return r;
     }
-    info.is_damaged = r < 0;
     if (r < 0)
         list.description = xstrdup("");
     archive_info_take(name, &list, &info);
+    info.is_damaged = r < 0;
     return listing->found(listing->context, &info);
 }
 

@@ -58,53 +58,54 @@ int archive_chunk_identify(const struct archive_session *session, const struct b
     return r < 0 ? err_sys(err, r, "compute the name of a chunk") : 0;
 }
 
-/* Sets the error for an object that archive_object_open refuses. Returns like err_set. */
-static int chunk_refused(const struct archive_session *session, const char *key, int r,
+/* Sets the error for an object that cannot be what a list says. Returns -EBADMSG. */
+static int chunk_refused(const struct archive_session *session, const char *key, const char *why,
                          struct err *err)
 {
-    const char *where = remote_where(session->store.remote);
-
-    if (r == -ENOKEY && session->keys.is_sealed)
-        return err_set(err, ERR_INTERNAL, "object '%.110s' in %.60s is not sealed, but should be",
-                       key, where);
-    if (r == -ENOKEY)
-        return err_set(err, ERR_INTERNAL, "object '%.110s' in %.60s is sealed, and there is no key",
-                       key, where);
-    if (r == -EBADMSG || r == -ENOBUFS)
-        return err_set(err, ERR_INTERNAL, "object '%.110s' in %.60s is damaged", key, where);
-    return err_sys(err, r, "open object '%.110s'", key);
+    (void)err_set(err, ERR_INTERNAL, "object '%.110s' in %.60s %s", key,
+                  remote_where(session->store.remote), why);
+    return -EBADMSG;
 }
 
-/* Reads a chunk to scratch->content. Returns 0, -ENOENT without an error, -EBADMSG with one, or
- * fails. */
-static int chunk_load(const struct archive_session *session, struct archive_scratch *scratch,
-                      const struct archive_ref *ref, struct buf *ret, struct err *err)
+/* Opens what scratch->object has into ret, which is empty. */
+static int chunk_open(const struct archive_session *session, struct archive_scratch *scratch,
+                      const struct archive_ref *ref, struct buf *ret)
 {
     struct archive_subject subject = {
         .keys = &session->keys,
         .kind = ARCHIVE_CHUNK,
         .id = ref->id,
     };
+    int r = archive_object_open(scratch->codec, &subject, scratch->object.data, scratch->object.len,
+                                ret);
+
+    return r == 0 && ret->len != ref->size ? -EBADMSG : r;
+}
+
+/* Replaces ret by the content of a chunk, whose size was verified. Returns 0, -ENOENT or -EBADMSG
+ * for a chunk that is missing or damaged, or fails; always with an error. */
+static int chunk_load(const struct archive_session *session, struct archive_scratch *scratch,
+                      const struct archive_ref *ref, struct buf *ret, struct err *err)
+{
     char key[REMOTE_KEY_MAX + 1];
     int r;
 
     archive_chunk_key(session, ref->id, key);
     buf_clear(&scratch->object);
-    r = remote_get(session->store.remote, key, &scratch->object, err);
-    if (r < 0 && err->kind == ERR_NOT_FOUND)
-        return -ENOENT;
-    if (r < 0 && err->kind == ERR_EXHAUSTED)
-        return -EBADMSG;
-    if (r < 0)
-        return r;
     buf_clear(ret);
-    r = archive_object_open(scratch->codec, &subject, scratch->object.data, scratch->object.len,
-                            ret);
-    if (r == 0 && ret->len != ref->size)
-        r = -EBADMSG;
+    r = remote_get(session->store.remote, key, &scratch->object, err);
+    if (r < 0 && err->kind == ERR_NOT_FOUND) {
+        (void)chunk_refused(session, key, "is missing", err);
+        return -ENOENT;
+    }
     if (r < 0)
-        (void)chunk_refused(session, key, r, err);
-    return r == -ENOKEY || r == -ENOBUFS ? -EBADMSG : r;
+        return err->kind == ERR_EXHAUSTED ? chunk_refused(session, key, "is too long", err) : r;
+    r = chunk_open(session, scratch, ref, ret);
+    if (r == -ENOKEY)
+        return chunk_refused(session, key, archive_seal_text(session), err);
+    if (r == -EBADMSG || r == -ENOBUFS)
+        return chunk_refused(session, key, "is damaged", err);
+    return r < 0 ? err_sys(err, r, "open object '%.110s'", key) : 0;
 }
 
 int archive_chunk_get(const struct archive_session *session, struct archive_scratch *scratch,
@@ -119,7 +120,7 @@ int archive_chunk_get(const struct archive_session *session, struct archive_scra
     r = archive_chunk_identify(session, ret, &found, err);
     if (r == 0 && memcmp(found.id, ref->id, ARCHIVE_ID_LEN) != 0) {
         archive_chunk_key(session, ref->id, key);
-        r = chunk_refused(session, key, -EBADMSG, err);
+        r = chunk_refused(session, key, "is damaged", err);
     }
     return r;
 }

@@ -12,6 +12,8 @@
 #include "base/xalloc.h"
 #include "remote/backend.h"
 
+enum { PIECE_LEN = ARCHIVE_PIECE_REFS * ARCHIVE_REF_LEN };
+
 struct list_head {
     uint64_t size, stored, created_ms;
     uint32_t chunks, description_len;
@@ -119,21 +121,19 @@ int archive_list_key(const struct archive_session *session, const char *name,
     return 0;
 }
 
+/* Sets the error for a result of archive_object_open. Returns -EBADMSG where the list is at fault.
+ */
 static int list_refused(const struct archive_session *session, const char *key, int r,
                         struct err *err)
 {
-    const char *where = remote_where(session->store.remote);
+    const char *why = "is damaged, or sealed with another key";
 
     if (r == -ENOKEY)
-        (void)err_set(err, ERR_INTERNAL, "the archive '%.90s' in %.60s is %s", key, where,
-                      session->keys.is_sealed ? "not sealed, but should be"
-                                              : "sealed, and there is no key");
-    else if (r == -EBADMSG || r == -ENOBUFS)
-        (void)err_set(err, ERR_INTERNAL,
-                      "the archive '%.90s' in %.60s is damaged, or sealed with another key", key,
-                      where);
-    else
-        return err_sys(err, r, "open the archive '%.90s' in %.60s", key, where);
+        why = archive_seal_text(session);
+    else if (r != -EBADMSG && r != -ENOBUFS)
+        return err_sys(err, r, "open archive '%.110s'", key);
+    (void)err_set(err, ERR_INTERNAL, "archive '%.110s' in %.60s %s", key,
+                  remote_where(session->store.remote), why);
     (void)err_remedy(err, "configure the key that it was written with, or remove the archive");
     return -EBADMSG;
 }
@@ -175,7 +175,7 @@ int archive_list_get(const struct archive_session *session, struct archive_scrat
     if (r == 0)
         r = list_load(session, scratch, key, &content, err);
     if (r < 0 && err->kind == ERR_NOT_FOUND)
-        return err_set(err, ERR_NOT_FOUND, "no archive '%.90s' in %.60s", key,
+        return err_set(err, ERR_NOT_FOUND, "no archive '%.110s' in %.60s", key,
                        remote_where(session->store.remote));
     if (r == 0 && !archive_list_decode(content.data, content.len, ret))
         r = list_refused(session, key, -EBADMSG, err);
@@ -228,7 +228,7 @@ int archive_list_put(const struct archive_session *session, struct archive_scrat
     /* There are servers that ignore that the key should have no object. */
     r = remote_size(session->store.remote, key, &size, err);
     if (r == 0)
-        return err_set(err, ERR_EXISTS, "an archive '%.90s' exists in %.60s", key,
+        return err_set(err, ERR_EXISTS, "archive '%.110s' exists in %.60s", key,
                        remote_where(session->store.remote));
     if (err->kind != ERR_NOT_FOUND)
         return r;
@@ -242,6 +242,28 @@ int archive_list_put(const struct archive_session *session, struct archive_scrat
     if (r < 0)
         return err_sys(err, r, "make the list of archive '%.110s'", key);
     return list_write(session, scratch, key, &content, err);
+}
+
+int archive_pieces_store(const struct archive_session *session, struct archive_scratch *scratch,
+                         const struct buf *refs, struct archive_list *list, struct err *err)
+{
+    int r = 0;
+
+    list->chunks = (uint32_t)(refs->len / ARCHIVE_REF_LEN);
+    list->pieces = pieces_of(list->chunks);
+    for (uint32_t i = 0; r == 0 && i < list->pieces; i++) {
+        struct buf piece = {
+            .data = refs->data + (size_t)i * PIECE_LEN,
+            .len = (size_t)piece_refs(list, i) * ARCHIVE_REF_LEN,
+        };
+        uint64_t stored = 0;
+
+        r = archive_chunk_identify(session, &piece, &list->piece[i], err);
+        if (r == 0)
+            r = archive_chunk_store(session, scratch, &list->piece[i], &piece, &stored, err);
+        list->stored += stored;
+    }
+    return r;
 }
 
 /* --- cursor ----------------------------------------------------------------------------------- */

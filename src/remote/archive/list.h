@@ -49,6 +49,11 @@ int archive_list_key(const struct archive_session *session, const char *name,
 int archive_list_get(const struct archive_session *session, struct archive_scratch *scratch,
                      const char *name, struct archive_list *ret, struct err *err);
 
+/* Stores the encoded references of all chunks as pieces, and sets what the list says of them; adds
+ * to list->stored. */
+int archive_pieces_store(const struct archive_session *session, struct archive_scratch *scratch,
+                         const struct buf *refs, struct archive_list *list, struct err *err);
+
 /* Stores a list under a name without an archive, and reads it back. */
 int archive_list_put(const struct archive_session *session, struct archive_scratch *scratch,
                      const char *name, const struct archive_list *list, struct err *err);

@@ -39,11 +39,11 @@ static int chunks_read(struct archive_pipeline *pipeline, struct archive_cursor 
         job = archive_pipeline_wait(pipeline);
         if (!job)
             return 0;
-        r = job->result;
-        if (r < 0)
+        if (job->result < 0) {
             *err = job->err;
-        else
-            r = data(context, job->content.data, job->content.len);
+            return job->result;
+        }
+        r = data(context, job->content.data, job->content.len);
         if (r < 0)
             return r;
         archive_pipeline_release(pipeline);

@@ -32,6 +32,11 @@ void archive_session_done(struct archive_session *session)
     archive_keys_wipe(&session->keys);
 }
 
+const char *archive_seal_text(const struct archive_session *session)
+{
+    return session->keys.is_sealed ? "is not sealed, but should be" : "is sealed; there is no key";
+}
+
 void archive_scratch_init(struct archive_scratch *scratch)
 {
     *scratch = (struct archive_scratch){

@@ -19,6 +19,9 @@ int archive_session_open(const struct archive_store *store, struct archive_sessi
                          struct err *err);
 void archive_session_done(struct archive_session *session);
 
+/* Says what is wrong with an object that archive_object_open refuses with -ENOKEY. */
+const char *archive_seal_text(const struct archive_session *session);
+
 /* The work memory of one thread. */
 struct archive_scratch {
     struct archive_codec *codec;

@@ -213,29 +213,6 @@ static int chunks_finish(struct archive_writer *writer)
     return r;
 }
 
-/* Stores the pieces of the list. */
-static int pieces_store(struct archive_writer *writer, struct archive_list *list, struct err *err)
-{
-    const size_t piece_len = (size_t)ARCHIVE_PIECE_REFS * ARCHIVE_REF_LEN;
-    int r = 0;
-
-    for (size_t at = 0; r == 0 && at < writer->refs.len; at += piece_len) {
-        size_t left = writer->refs.len - at;
-        struct buf piece = {
-            .data = writer->refs.data + at,
-            .len = left < piece_len ? left : piece_len,
-        };
-        struct archive_ref *ref = &list->piece[list->pieces++];
-        uint64_t stored = 0;
-
-        r = archive_chunk_identify(&writer->session, &piece, ref, err);
-        if (r == 0)
-            r = archive_chunk_store(&writer->session, &writer->scratch, ref, &piece, &stored, err);
-        writer->stored += stored;
-    }
-    return r;
-}
-
 static int list_store(struct archive_writer *writer, const char *name, struct archive_list *list,
                       struct err *err)
 {
@@ -245,9 +222,8 @@ static int list_store(struct archive_writer *writer, const char *name, struct ar
         return err_sys(err, r, "get random bytes");
     list->size = writer->size;
     list->created_ms = clock_wall_ms();
-    list->chunks = (uint32_t)(writer->refs.len / ARCHIVE_REF_LEN);
-    r = pieces_store(writer, list, err);
     list->stored = writer->stored;
+    r = archive_pieces_store(&writer->session, &writer->scratch, &writer->refs, list, err);
     fault_point("archive.verified");
     if (r == 0)
         r = archive_marker_check(&writer->session, &writer->marker, err);
