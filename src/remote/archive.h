@@ -5,8 +5,8 @@
  *   OWNER/chunks/HH/HEX     a part of a stream, of 1 byte to 4 MiB, under the hash of its content
  *   OWNER/archives/NAME     the list of an archive's chunks, in their order
  *   OWNER/markers/...       who writes or collects now
- * Objects are compressed (zstd); archive/object.h has their form, archive/list.h that of lists,
- * archive/marker.h the rules of writers and collectors on several hosts.
+ * Objects are compressed (zstd); remote/archive/object.h has their form, list.h that of lists,
+ * marker.h the rules of writers and collectors on several hosts.
  *
  * With a key, objects are sealed with AES-256-GCM, and the hashes of chunks are keyed (HMAC); all
  * keys are derived from the owner's name too. The storage still sees the names of owners and
@@ -96,7 +96,8 @@ struct archive_collected {
 
 /* Removes chunks that no archive lists. Fails with ERR_BUSY while somebody, on any host, writes an
  * archive of this owner, also when a writer comes meanwhile; and removes nothing if a list cannot
- * be read, as its chunks are unknown. Reads all lists; owners with over 16 Mi chunks are refused.
+ * be read, as its chunks are unknown. Reads all lists; owners whose archives have over 15 Mi
+ * different chunks are refused.
  */
 int archive_collect(const struct archive_store *store, struct archive_collected *ret,
                     struct err *err);

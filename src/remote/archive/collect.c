@@ -79,25 +79,33 @@ static void marks_sort(struct collector *collector)
     collector->count = kept;
 }
 
-/* Archives share chunks: before it grows, the array loses what it has twice. */
+/* Makes room in the array. Archives share chunks: first it loses what it has twice. */
+static int marks_grow(struct collector *collector)
+{
+    marks_sort(collector);
+    if (collector->capacity > 0 && collector->count <= collector->capacity / 2)
+        return 0;
+    if (collector->capacity < MARKS_MAX) {
+        collector->capacity = collector->capacity ? 2 * collector->capacity : MARKS_FIRST;
+        collector->marks =
+            xreallocarray(collector->marks, collector->capacity, sizeof(*collector->marks));
+        return 0;
+    }
+    /* Sorting for less room than that would take for ever. */
+    if (collector->count <= MARKS_MAX / 16 * 15)
+        return 0;
+    return err_set(collector->err, ERR_EXHAUSTED,
+                   "the archives of owner '%.60s' have over %d different chunks",
+                   collector->session.store.owner, MARKS_MAX / 16 * 15);
+}
+
 static int mark_add(struct collector *collector, const struct archive_ref *ref)
 {
-    if (collector->count == collector->capacity)
-        marks_sort(collector);
-    if (collector->count > collector->capacity / 2 || collector->capacity == 0) {
-        if (collector->capacity == MARKS_MAX && collector->count == MARKS_MAX)
-            return err_set(collector->err, ERR_EXHAUSTED,
-                           "owner '%.60s' has over %d chunks in object storage; "
-                           "no more can be collected",
-                           collector->session.store.owner, MARKS_MAX);
-        if (collector->capacity < MARKS_MAX) {
-            collector->capacity = collector->capacity ? 2 * collector->capacity : MARKS_FIRST;
-            collector->marks =
-                xreallocarray(collector->marks, collector->capacity, sizeof(*collector->marks));
-        }
-    }
-    memcpy(collector->marks[collector->count++].bytes, ref->id, sizeof(struct mark));
-    return 0;
+    int r = collector->count == collector->capacity ? marks_grow(collector) : 0;
+
+    if (r == 0)
+        memcpy(collector->marks[collector->count++].bytes, ref->id, sizeof(struct mark));
+    return r;
 }
 
 static int list_mark(struct collector *collector, const struct archive_list *list)

@@ -84,12 +84,13 @@ static bool pieces_decode(const uint8_t *bytes, struct archive_list *ret)
 bool archive_list_decode(const void *content, size_t len, struct archive_list *ret)
 {
     struct list_head head;
-    const uint8_t *rest = (const uint8_t *)content + sizeof(head);
+    const uint8_t *rest;
     size_t description_len;
 
     if (len < sizeof(head))
         return false;
     memcpy(&head, content, sizeof(head));
+    rest = (const uint8_t *)content + sizeof(head);
     description_len = le32toh(head.description_len);
     *ret = (struct archive_list){
         .size = le64toh(head.size),

@@ -261,7 +261,7 @@ static int body_open(struct archive_codec *codec, const struct archive_subject *
 int archive_object_open(struct archive_codec *codec, const struct archive_subject *subject,
                         const void *object, size_t len, struct buf *ret)
 {
-    const uint8_t *body = (const uint8_t *)object + HEAD_LEN;
+    const uint8_t *body;
     struct head head;
     size_t size;
     ssize_t n;
@@ -270,6 +270,7 @@ int archive_object_open(struct archive_codec *codec, const struct archive_subjec
     if (len < HEAD_LEN)
         return -EBADMSG;
     memcpy(&head, object, HEAD_LEN);
+    body = (const uint8_t *)object + HEAD_LEN;
     n = head_check(subject, &head, len);
     if (n < 0)
         return (int)n;

@@ -46,7 +46,8 @@ static int chunk_work(void *context, struct archive_job *job, struct archive_scr
         return r;
     r = archive_chunk_store(&writer->session, scratch, &job->ref, &job->content, &job->stored,
                             &job->err);
-    fault_point("archive.chunk");
+    if (r == 0)
+        fault_point("archive.chunk");
     return r;
 }
 
@@ -224,12 +225,14 @@ static int list_store(struct archive_writer *writer, const char *name, struct ar
     list->created_ms = clock_wall_ms();
     list->stored = writer->stored;
     r = archive_pieces_store(&writer->session, &writer->scratch, &writer->refs, list, err);
+    if (r < 0)
+        return r;
     fault_point("archive.verified");
-    if (r == 0)
-        r = archive_marker_check(&writer->session, &writer->marker, err);
+    r = archive_marker_check(&writer->session, &writer->marker, err);
     if (r == 0)
         r = archive_list_put(&writer->session, &writer->scratch, name, list, err);
-    fault_point("archive.listed");
+    if (r == 0)
+        fault_point("archive.listed");
     return r;
 }
 

@@ -85,6 +85,38 @@ static void objects_of_others_stay(void)
     CHECK(collect(&sealed) == 0 && count_keys("") == ARRAY_SIZE(others));
 }
 
+/* A list of thousands of chunks, of which the storage has a few. */
+static void a_collector_knows_thousands_of_chunks(void)
+{
+    enum { COUNT = 20000, STEP = 500 };
+    cleanup_with(buf_done) struct buf refs = BUF_INIT(COUNT * ARCHIVE_REF_LEN);
+    cleanup_with(archive_list_done) struct archive_list list = { .size = COUNT };
+    struct archive_session session;
+    struct archive_scratch scratch;
+    char key[REMOTE_KEY_MAX + 1];
+
+    CHECK(archive_session_open(&sealed, &session, &err) == 0);
+    archive_scratch_init(&scratch);
+    list.description = xstrdup("");
+    for (size_t i = 0; i < 2 * (size_t)COUNT; i++) {
+        struct archive_ref ref = { .size = 1 };
+        uint8_t encoded[ARCHIVE_REF_LEN];
+
+        CHECK(archive_identify(&session.keys, &i, sizeof(i), ref.id) == 0);
+        archive_ref_encode(&ref, encoded);
+        CHECK(i >= COUNT || buf_add(&refs, encoded, sizeof(encoded)) == 0);
+        archive_chunk_key(&session, ref.id, key);
+        if (i % STEP == 0)
+            object_put(key, "x", 1);
+    }
+    CHECK(archive_pieces_store(&session, &scratch, &refs, &list, &err) == 0, "(%s)", err.msg);
+    CHECK(archive_list_put(&session, &scratch, "x", &list, &err) == 0, "(%s)", err.msg);
+    CHECK(collect(&sealed) == COUNT / STEP);
+    CHECK(count_keys("alice/chunks/") == COUNT / STEP + list.pieces);
+    archive_scratch_done(&scratch);
+    archive_session_done(&session);
+}
+
 /* Chunks of a list that cannot be read are unknown. */
 static void a_damaged_list_stops_the_collector(void)
 {
@@ -509,6 +541,7 @@ int main(void)
     RUN_WITH_STORAGE(chunks_go_with_the_last_archive);
     RUN_WITH_STORAGE(an_unfinished_stream_leaves_what_the_collector_takes);
     RUN_WITH_STORAGE(objects_of_others_stay);
+    RUN_WITH_STORAGE(a_collector_knows_thousands_of_chunks);
     RUN_WITH_STORAGE(a_damaged_list_stops_the_collector);
     RUN_WITH_STORAGE(a_writer_of_another_host_stops_the_collector);
     RUN_WITH_STORAGE(a_collector_gives_way_to_a_writer);
