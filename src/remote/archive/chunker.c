@@ -1,78 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "remote/archive/chunker.h"
 
+#include "base/cleanup.h"
 #include "remote/archive/object.h"
 
 enum {
     CHUNK_MIN = 256 * 1024,
-    CHUNK_NORMAL = 1024 * 1024, /* from here on a cut is 16 times as likely */
+    CHUNK_NORMAL = 1024 * 1024,
     HASH_WINDOW = 64,
-    BITS_BEFORE = 22,
-    BITS_BEHIND = 18,
+};
+
+/* A cut is where the hash is below the limit for the length so far. */
+static const struct {
+    size_t end;
+    uint64_t limit;
+} zones[] = {
+    { CHUNK_MIN, 0 },
+    { CHUNK_NORMAL, UINT64_C(1) << 42 },      /* one of 4 Mi bytes */
+    { ARCHIVE_CHUNK_MAX, UINT64_C(1) << 46 }, /* one of 256 Ki */
 };
 
 /* Rolls over bytes until a cut or their end: returns the bytes taken. */
 static size_t hash_roll(struct archive_chunker *chunker, const uint8_t *bytes, size_t len,
-                        unsigned bits, bool *ret_is_cut)
+                        uint64_t limit, bool *ret_is_cut)
 {
     const uint64_t *gears = chunker->gears;
-    uint64_t hash = chunker->hash, limit = UINT64_C(1) << (64 - bits);
+    uint64_t hash = chunker->hash;
     size_t i = 0;
 
     *ret_is_cut = false;
-    while (i < len) {
+    while (i < len && !*ret_is_cut) {
         hash = (hash << 1) + gears[bytes[i++]];
-        if (hash < limit) {
-            *ret_is_cut = true;
-            break;
-        }
+        *ret_is_cut = hash < limit;
     }
     chunker->hash = hash;
     return i;
 }
 
-static size_t until(const struct archive_chunker *chunker, size_t end, size_t len)
+/* Returns how many of `len` bytes belong before a length of the chunk. */
+static size_t bytes_until(const struct archive_chunker *chunker, size_t end, size_t len)
 {
-    return end - chunker->len < len ? end - chunker->len : len;
+    size_t left = end > chunker->len ? end - chunker->len : 0;
+
+    return left < len ? left : len;
 }
 
 size_t archive_chunker_take(struct archive_chunker *chunker, const void *data, size_t len,
                             bool *ret_is_cut)
 {
-    static const struct {
-        size_t end;
-        unsigned bits;
-    } zones[] = {
-        { CHUNK_MIN, 0 },
-        { CHUNK_NORMAL, BITS_BEFORE },
-        { ARCHIVE_CHUNK_MAX, BITS_BEHIND },
-    };
     const uint8_t *bytes = data;
-    size_t taken = 0;
+    /* No hash that counts covers the first bytes. */
+    size_t taken = bytes_until(chunker, CHUNK_MIN - HASH_WINDOW, len);
+    bool is_cut = false;
 
-    *ret_is_cut = false;
-    /* What no hash that counts covers need not be hashed. */
-    if (chunker->len < CHUNK_MIN - HASH_WINDOW) {
-        taken = until(chunker, CHUNK_MIN - HASH_WINDOW, len);
-        chunker->len += taken;
-    }
-    for (size_t i = 0; i < sizeof(zones) / sizeof(zones[0]); i++) {
-        size_t n;
+    chunker->len += taken;
+    for (size_t i = 0; i < ARRAY_SIZE(zones) && !is_cut; i++) {
+        size_t n = bytes_until(chunker, zones[i].end, len - taken);
 
-        if (taken == len || *ret_is_cut || chunker->len >= zones[i].end)
-            continue;
-        n = until(chunker, zones[i].end, len - taken);
-        if (zones[i].bits > 0) {
-            n = hash_roll(chunker, bytes + taken, n, zones[i].bits, ret_is_cut);
-        } else {
-            for (size_t k = 0; k < n; k++)
-                chunker->hash = (chunker->hash << 1) + chunker->gears[bytes[taken + k]];
-        }
+        n = hash_roll(chunker, bytes + taken, n, zones[i].limit, &is_cut);
         taken += n;
         chunker->len += n;
     }
-    if (chunker->len == ARCHIVE_CHUNK_MAX)
-        *ret_is_cut = true;
+    *ret_is_cut = is_cut || chunker->len == ARCHIVE_CHUNK_MAX;
     if (*ret_is_cut) {
         chunker->len = 0;
         chunker->hash = 0;

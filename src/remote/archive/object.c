@@ -71,7 +71,7 @@ void archive_codec_free(struct archive_codec *codec)
 
 /* --- sealing ---------------------------------------------------------------------------------- */
 
-/* Prepares the cipher of a subject for one nonce and what the tag binds besides the body. */
+/* Prepares the cipher of a subject for one nonce; the tag covers the head, too. */
 static int cipher_begin(struct archive_codec *codec, const struct archive_subject *subject,
                         const struct head *head, const uint8_t *nonce, bool is_sealing)
 {
@@ -81,8 +81,7 @@ static int cipher_begin(struct archive_codec *codec, const struct archive_subjec
 
     if (r == 0 &&
         (EVP_CipherInit_ex(cipher, EVP_aes_256_gcm(), NULL, key, nonce, is_sealing) != 1 ||
-         EVP_CipherUpdate(cipher, NULL, &written, (const uint8_t *)head, HEAD_LEN) != 1 ||
-         EVP_CipherUpdate(cipher, NULL, &written, subject->id, ARCHIVE_ID_LEN) != 1))
+         EVP_CipherUpdate(cipher, NULL, &written, (const uint8_t *)head, HEAD_LEN) != 1))
         r = -EIO;
     explicit_bzero(key, sizeof(key));
     return r;

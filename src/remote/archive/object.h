@@ -11,9 +11,10 @@
  * body, and behind that of a list the SHA-256 of head, identity and body. The body is the content,
  * or one frame of zstd where that is smaller.
  *
- * Each identity has a key of its own, and each sealing a random nonce: two hosts may seal the
- * same chunk, in compressed forms that differ, 2^32 times. The tag binds the head and the
- * identity, which is that of a chunk's content, or that of the key under which a list is stored. */
+ * Each kind and identity has a key of its own, so an object opens only as what it was made for; and
+ * each sealing has a random nonce: two hosts may seal the same chunk, in compressed forms that
+ * differ, 2^32 times. The tag covers the head, too. The identity is that of a chunk's content, or
+ * that of the key under which a list is stored. */
 #pragma once
 
 #include <stddef.h>

@@ -162,7 +162,7 @@ static void a_chunk_is_sealed_differently_each_time(void)
         cleanup_with(buf_done) struct buf first = object_get(keys.keys[i]);
         cleanup_with(buf_done) struct buf second = BUF_INIT(REMOTE_OBJECT_MAX);
         size_t same = 0;
-        char name[16];
+        char name[32];
 
         CHECK(remote_remove(inner, keys.keys[i], &err) == 0);
         (void)snprintf(name, sizeof(name), "again%zu", i);
