@@ -45,15 +45,29 @@ static void a_long_stream_comes_back_as_it_was(void)
     CHECK(chunks > 25 && chunks < 100, "(%zu)", chunks);
 }
 
+static atomic_int gets;
+
+static void got_count(const char *key, struct buf *content)
+{
+    (void)key;
+    (void)content;
+    atomic_fetch_add(&gets, 1);
+}
+
 static void what_repeats_is_stored_once_and_small(void)
 {
     cleanup_with(stream_done) struct stream zeros = { .bytes = xcalloc(1, 50 * MIB),
                                                       .len = 50 * MIB };
-    uint64_t stored = write_archive(&sealed, "zeros", &zeros);
+    uint64_t stored;
 
+    hooks.got = got_count;
+    stored = write_archive(&sealed, "zeros", &zeros);
+    hooks.got = NULL;
     check_archive(&sealed, "zeros", &zeros);
+    /* The full chunk, the rest, the references and the list, one time each. */
+    CHECK(atomic_load(&gets) == 4, "(%d)", atomic_load(&gets));
     CHECK(stored < 8192, "(%llu)", (unsigned long long)stored);
-    CHECK(count_keys("alice/chunks/") <= 3);
+    CHECK(count_keys("alice/chunks/") == 3);
 }
 
 static void an_insertion_changes_few_chunks(void)
@@ -78,6 +92,17 @@ static void an_insertion_changes_few_chunks(void)
     }
 }
 
+static void check_no_name_is_shared(const char *prefix, const char *other)
+{
+    cleanup_with(keys_done) struct keys keys = keys_of(prefix), others = keys_of(other);
+
+    CHECK(keys.count > 0 && others.count > 0);
+    for (size_t i = 0; i < keys.count; i++) {
+        for (size_t k = 0; k < others.count; k++)
+            CHECK(strcmp(strrchr(keys.keys[i], '/'), strrchr(others.keys[k], '/')) != 0);
+    }
+}
+
 static void owners_and_keys_share_nothing(void)
 {
     static const uint8_t other_key[ARCHIVE_KEY_LEN] = "another";
@@ -88,6 +113,7 @@ static void owners_and_keys_share_nothing(void)
 
     bob.owner = "bob";
     CHECK(write_archive(&bob, "one", &stream) >= 6 * MIB && stored >= 6 * MIB);
+    check_no_name_is_shared("alice/chunks/", "bob/chunks/");
     other.key = other_key;
     CHECK(write_archive(&other, "two", &stream) >= 6 * MIB);
     CHECK(archive_find(&other, "one", &info, &err) < 0 && err.kind == ERR_INTERNAL);
@@ -314,17 +340,17 @@ static void an_object_cannot_be_a_bomb(void)
     cleanup_with(buf_done) struct buf object = BUF_INIT(ARCHIVE_OBJECT_MAX);
     cleanup_with(buf_done) struct buf content = BUF_INIT(ARCHIVE_CHUNK_MAX);
     cleanup_free uint8_t *zeros = xcalloc(1, ARCHIVE_CHUNK_MAX + 1);
-    static const uint32_t lies[] = { 0, 1, ARCHIVE_CHUNK_MAX - 1, ARCHIVE_CHUNK_MAX + 1,
-                                     UINT32_MAX };
+    enum { LEN = ARCHIVE_CHUNK_MAX - 1 };
+    static const uint32_t lies[] = { 0, 1, LEN - 1, LEN + 1, ARCHIVE_CHUNK_MAX + 1, UINT32_MAX };
     struct archive_codec *codec = archive_codec_new();
     struct archive_keys keys = { .is_sealed = false };
     struct archive_subject subject = { .keys = &keys, .kind = ARCHIVE_CHUNK, .id = one_key };
 
     CHECK(archive_object_make(codec, &subject, zeros, ARCHIVE_CHUNK_MAX + 1, &object) == -ENOBUFS);
-    CHECK(archive_object_make(codec, &subject, zeros, ARCHIVE_CHUNK_MAX, &object) == 0);
+    CHECK(archive_object_make(codec, &subject, zeros, LEN, &object) == 0);
     CHECK(object.len < 4096);
     CHECK(archive_object_open(codec, &subject, object.data, object.len, &content) == 0);
-    CHECK(content.len == ARCHIVE_CHUNK_MAX);
+    CHECK(content.len == LEN);
     for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
         struct buf small = BUF_INIT(ARCHIVE_CHUNK_MAX);
 
