@@ -15,8 +15,9 @@
 #include "remote/archive/marker.h"
 #include "remote/archive/pipeline.h"
 
-/* 256 MiB, for some 16 TiB of different chunks. */
-enum { MARKS_MAX = 16 * 1024 * 1024, MARKS_FIRST = 4096 };
+/* 256 MiB, for some 16 TiB of different chunks. Sorting for less room than the rest of the array
+ * would take for ever. */
+enum { MARKS_MAX = 16 * 1024 * 1024, MARKS_FULL = 15 * 1024 * 1024, MARKS_FIRST = 4096 };
 
 /* How often it looks whether a writer waits. */
 enum { WRITERS_MS = 1000 };
@@ -91,12 +92,11 @@ static int marks_grow(struct collector *collector)
             xreallocarray(collector->marks, collector->capacity, sizeof(*collector->marks));
         return 0;
     }
-    /* Sorting for less room than that would take for ever. */
-    if (collector->count <= MARKS_MAX / 16 * 15)
+    if (collector->count <= MARKS_FULL)
         return 0;
     return err_set(collector->err, ERR_EXHAUSTED,
                    "the archives of owner '%.60s' have over %d different chunks",
-                   collector->session.store.owner, MARKS_MAX / 16 * 15);
+                   collector->session.store.owner, MARKS_FULL);
 }
 
 static int mark_add(struct collector *collector, const struct archive_ref *ref)

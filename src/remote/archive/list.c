@@ -22,7 +22,7 @@ struct list_head {
 
 _Static_assert(sizeof(struct list_head) == 48, "the head has no gaps");
 _Static_assert(sizeof(struct list_head) + ARCHIVE_DESCRIPTION_MAX +
-                       ARCHIVE_PIECES_MAX * ARCHIVE_REF_LEN <=
+                       (size_t)ARCHIVE_PIECES_MAX * ARCHIVE_REF_LEN <=
                    ARCHIVE_LIST_MAX,
                "the longest list");
 _Static_assert(ARCHIVE_PIECE_REFS *ARCHIVE_REF_LEN <= ARCHIVE_CHUNK_MAX, "a piece is a chunk");

@@ -296,7 +296,6 @@ static void a_list_from_elsewhere_is_refused(void)
                                         "bob/archives/a/2" };
     cleanup_with(stream_done) struct stream stream = random_stream(8, MIB);
     struct archive_store bob[2] = { plain, sealed };
-    cleanup_with(buf_done) struct buf own = BUF_INIT(REMOTE_OBJECT_MAX);
 
     damaged_stream = stream;
     for (int i = 0; i < 2; i++) {
