@@ -42,7 +42,7 @@ endif
 # Builds for finding errors abort where a thread takes locks out of order (base/lock.h).
 CFLAGS := $(COMMON) $(CFLAGS_$(BUILD)) $(if $(filter-out release,$(BUILD)),-DLOCK_CHECKS)
 LDFLAGS := $(LDFLAGS_$(BUILD))
-LDLIBS_daemon := -lmicrohttpd -lwslay -lhttp_parser -ljansson -larchive -lsqlite3 -lssl -lcrypto -lz -lzstd -lm -lpthread
+LDLIBS_daemon := -lmicrohttpd -lwslay -lhttp_parser -ljansson -larchive -lsqlite3 -lcurl -lssl -lcrypto -lz -lzstd -lm -lpthread
 LDLIBS_cli := -lhttp_parser -ljansson -lm -lpthread
 # The first number is that of the ABI, which include/holt.h promises to keep.
 SONAME := libholt.so.$(firstword $(subst ., ,$(VERSION)))

@@ -70,6 +70,7 @@
     row(LOCK_ARCHIVE_PIPELINE, "remote/archive/pipeline.c", "the chunks under way")                \
     row(LOCK_ARCHIVE_NAMES, "remote/archive/names.c", "the chunks that an archive has so far")     \
     row(LOCK_REMOTE_FOLDERS, "remote/dir.c", "the folders of an object storage that come and go")  \
+    row(LOCK_REMOTE_CONNECTIONS, "remote/s3_http.c", "the idle connections to an object storage")  \
     row(LOCK_CHANNEL, "host/machine/channel.c", "the frames to one guest")                         \
     row(LOCK_NAMES, "host/sandbox/name.c", "the names of sandboxes, for events")                   \
     row(LOCK_BRIDGE, "cli/mcp/bridge.c", "the calls under way")                                    \

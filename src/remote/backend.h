@@ -1,4 +1,4 @@
-/* A backend is one file that exports one const table. Calls are made only through remote.c, which
+/* A backend exports one const table. Calls are made only through remote.c, which
  * checks keys and sizes first. */
 #pragma once
 
@@ -39,7 +39,7 @@ struct remote_ops {
     int (*list)(struct remote *remote, const struct remote_list *list, struct err *err);
 };
 
-extern const struct remote_ops remote_dir;
+extern const struct remote_ops remote_dir, remote_s3;
 
 /* Returns whether a text can be a key; see remote.h. */
 bool remote_key_is(const char *text);

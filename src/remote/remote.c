@@ -13,7 +13,7 @@
 
 #define KEY_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
-static const struct remote_ops *const backends[] = { &remote_dir };
+static const struct remote_ops *const backends[] = { &remote_dir, &remote_s3 };
 
 bool remote_key_is(const char *text)
 {
@@ -70,7 +70,8 @@ int remote_open(const struct remote_config *config, struct remote **ret, struct 
         *ret = remote;
         return 0;
     }
-    return err_set(err, ERR_INVALID, "'%.80s' is no storage: use file:///DIRECTORY", config->url);
+    return err_set(err, ERR_INVALID, "'%.80s' is no storage: use file:///DIRECTORY or s3://BUCKET",
+                   config->url);
 }
 
 void remote_close(struct remote *remote)

@@ -23,7 +23,7 @@ struct remote_config {
     const char *url;      /* file:///DIRECTORY, or s3://BUCKET[/PREFIX] */
     const char *endpoint; /* https://HOST[:PORT] of the S3 API; "": that of AWS in the region */
     const char *region;   /* "": us-east-1 */
-    const char *key_file; /* its first line is ACCESS_KEY:SECRET_KEY; mode 0600 */
+    const char *key_file; /* its first line is ACCESS_KEY:SECRET_KEY[:SESSION_TOKEN]; mode 0600 */
     bool is_insecure;     /* http:// is allowed to hosts other than loopback */
     unsigned timeout_ms;  /* of silence, after which a request is tried again; 0: 30 s */
 };
@@ -55,7 +55,8 @@ int remote_put(struct remote *remote, const char *key, const void *data, size_t 
                struct err *err);
 
 /* The same, but fails with ERR_EXISTS if the key has an object. Of two callers at the same moment
- * one wins; S3 servers that ignore If-None-Match let both succeed. */
+ * one wins; S3 servers that ignore If-None-Match let both succeed. If a server's reply is lost, an
+ * object with the same bytes counts as the caller's. */
 int remote_put_absent(struct remote *remote, const char *key, const void *data, size_t len,
                       struct err *err);
 
