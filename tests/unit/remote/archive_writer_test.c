@@ -523,6 +523,28 @@ static void a_lost_reply_does_not_fail_the_archive(void)
     check_archive(&sealed, "2", &stream);
 }
 
+/* Another writer takes the name at the last moment. */
+static int list_put_late(const struct remote_put *put, struct err *error)
+{
+    (void)error;
+    if (strstr(put->key, "/archives/"))
+        object_put(put->key, "of another", 10);
+    return 0;
+}
+
+static void of_two_writers_of_a_name_one_wins(void)
+{
+    cleanup_with(stream_done) struct stream stream = random_stream(13, 1000);
+    cleanup_with(buf_done) struct buf list = BUF_INIT(REMOTE_OBJECT_MAX);
+
+    hooks.put = list_put_late;
+    CHECK(try_write(&sealed, "x", &stream, NULL, &err) < 0 && err.kind == ERR_EXISTS, "(%s)",
+          err.msg);
+    hooks.put = NULL;
+    list = object_get("alice/archives/x");
+    CHECK_TEXT(list.data, "of another");
+}
+
 static int put_refused(const struct remote_put *put, struct err *error)
 {
     return strstr(put->key, "/chunks/") ? err_set(error, ERR_UNAVAILABLE, "first failure") : 0;
@@ -565,6 +587,7 @@ int main(void)
     RUN_WITH_STORAGE(a_storage_that_keeps_other_bytes_is_noticed);
     RUN_WITH_STORAGE(chunks_that_were_found_are_compared);
     RUN_WITH_STORAGE(a_lost_reply_does_not_fail_the_archive);
+    RUN_WITH_STORAGE(of_two_writers_of_a_name_one_wins);
     RUN_WITH_STORAGE(a_writer_repeats_its_first_failure);
     return 0;
 }
