@@ -103,9 +103,10 @@ void stub_sandbox_unref(struct sandbox *sandbox)
     references--;
 }
 
-void stub_host_capabilities(struct host *host, struct host_capabilities *ret)
+void stub_host_capabilities(struct host *host, const char *owner, struct host_capabilities *ret)
 {
     (void)host;
+    (void)owner;
     *ret = (struct host_capabilities){ .snapshots = true, .sandboxes_max = 12 };
 }
 
