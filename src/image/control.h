@@ -1,7 +1,8 @@
 /* Messages between holtd and holt-image, the program that talks to registries for it.
  *
  * They are JSON objects, one in each packet of a SOCK_SEQPACKET pair. holt-image has its end as
- * descriptor 3, pulls or pushes one image, or checks a login, and exits; it also exits when the other end is closed.
+ * descriptor 3, pulls or pushes one image, or checks a login, and exits; it also exits when the
+ * other end is closed.
  *
  * From holtd:
  * - {"do":"pull","endpoints":[{"url":"https://registry.example","mirror":false,"insecure":false,

@@ -23,10 +23,10 @@ struct endpoint {
 struct session {
     struct endpoint endpoint;
     char repository[IMAGE_REF_MAX + 1]; /* "": a login is checked */
-    const char *user, *password;   /* "": none */
-    char authorization[TOKEN_MAX]; /* value of the header; "": none */
-    char refused_address[64];      /* that was not dialled */
-    char detail[CURL_ERROR_SIZE];  /* of the last failure */
+    const char *user, *password;        /* "": none */
+    char authorization[TOKEN_MAX];      /* value of the header; "": none */
+    char refused_address[64];           /* that was not dialled */
+    char detail[CURL_ERROR_SIZE];       /* of the last failure */
 };
 
 /* Prepares a handle for a GET of url with the session's rules; Authorization is sent to the host

@@ -254,17 +254,17 @@ static int login_open(struct host *host, const struct login_row *row, struct ima
 }
 
 int image_credentials_find(struct host *host, const struct caller *caller,
-                           const struct image_ref *ref, const char *user, const char *password,
-                           struct image_credentials *ret, struct err *err)
+                           const struct image_login_request *given, struct image_credentials *ret,
+                           struct err *err)
 {
     cleanup_free struct login_row *rows = NULL;
     size_t count = 0;
     int r;
 
     *ret = (struct image_credentials){ .user = "" };
-    if (*user) {
-        (void)snprintf(ret->user, sizeof(ret->user), "%s", user);
-        (void)snprintf(ret->password.bytes, sizeof(ret->password.bytes), "%s", password);
+    if (*given->username) {
+        (void)snprintf(ret->user, sizeof(ret->user), "%s", given->username);
+        (void)snprintf(ret->password.bytes, sizeof(ret->password.bytes), "%s", given->password);
         return 0;
     }
     if (caller->scope_count > 0)
@@ -272,7 +272,7 @@ int image_credentials_find(struct host *host, const struct caller *caller,
     r = registry_list_logins(host->registry, &rows, &count, err);
     for (size_t i = 0; r == 0 && i < count; i++)
         if (strcmp(rows[i].owner, caller->owner) == 0 &&
-            strcmp(rows[i].registry, ref->registry) == 0)
+            strcmp(rows[i].registry, given->registry) == 0)
             return login_open(host, &rows[i], ret, err);
     return r;
 }

@@ -10,7 +10,6 @@
 struct caller;
 struct err;
 struct host;
-struct image_ref;
 
 struct image_login {
     char owner[OWNER_NAME_MAX + 1];
@@ -45,8 +44,8 @@ struct image_credentials {
 };
 void image_credentials_done(struct image_credentials *credentials);
 
-/* Takes the credentials of a request (user "": none), or else those of the login of the caller's
- * owner to the registry. A caller that is limited to labels has no logins. */
+/* Takes the credentials that were given for a registry (username "": none), or else those of the
+ * login of the caller's owner to it. A caller that is limited to labels has no logins. */
 int image_credentials_find(struct host *host, const struct caller *caller,
-                           const struct image_ref *ref, const char *user, const char *password,
-                           struct image_credentials *ret, struct err *err);
+                           const struct image_login_request *given, struct image_credentials *ret,
+                           struct err *err);

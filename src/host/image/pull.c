@@ -39,6 +39,8 @@ struct pull {
 
 static int blobs_fetch(struct pull *pull, struct err *err)
 {
+    const struct image_login_request given = { pull->ref.registry, pull->asked->user,
+                                               pull->asked->password };
     cleanup_json json_t *endpoints = NULL;
     struct image_fetch fetch = {
         .ref = &pull->ref,
@@ -51,8 +53,7 @@ static int blobs_fetch(struct pull *pull, struct err *err)
                             &endpoints, err);
 
     if (r == 0)
-        r = image_credentials_find(pull->host, pull->caller, &pull->ref, pull->asked->user,
-                                   pull->asked->password, &pull->credentials, err);
+        r = image_credentials_find(pull->host, pull->caller, &given, &pull->credentials, err);
     if (r == 0)
         r = blobs_open(pull->host->store, pull->caller->owner, &pull->images_fd, err);
     if (r < 0)

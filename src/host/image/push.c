@@ -171,6 +171,8 @@ static int image_make(struct push *push, const char *store_name, struct err *err
 
 static int push_run(struct push *push, struct err *err)
 {
+    const struct image_login_request given = { push->ref.registry, push->asked->user,
+                                               push->asked->password };
     cleanup_json json_t *endpoints = NULL;
     struct template_record record;
     uint64_t removed;
@@ -182,8 +184,7 @@ static int push_run(struct push *push, struct err *err)
         r = image_endpoints(push->host->image_config, &push->ref, caller_is_admin(push->caller),
                             &endpoints, err);
     if (r == 0)
-        r = image_credentials_find(push->host, push->caller, &push->ref, push->asked->user,
-                                   push->asked->password, &push->credentials, err);
+        r = image_credentials_find(push->host, push->caller, &given, &push->credentials, err);
     if (r < 0)
         return r;
     r = image_make(push, record.store_name, err);
