@@ -316,6 +316,13 @@ def permission_calls(call):
     call("create with no such preset", "SandboxService/Create", codebase={"codebase": "app"}, permissions={"preset": "safe"})
     call("create with a bad permission", "SandboxService/Create", codebase={"codebase": "app"}, permissions={"rules": ["/a[=read"]})
     call("create with permissions without a codebase", "SandboxService/Create", permissions={"preset": "read-only"})
+    call("create with an engine that cannot enforce the permissions", "SandboxService/Create", codebase={"codebase": "app"},
+         permissions={"preset": "agent-safe", "view": "kernel"})
+    call("create with an engine alone", "SandboxService/Create", codebase={"codebase": "app"}, permissions={"view": "fuse"})
+    call("create with an engine", "SandboxService/Create", name="sealed", codebase={"codebase": "app"},
+         permissions={"preset": "read-only", "view": "kernel"})
+    call("change what the kernel enforces", "PermissionService/Add", sandboxId="sealed", rules=["/src/**=write"])
+    call("destroy what the kernel protects", "SandboxService/Destroy", sandboxId="sealed")
     call("permissions", "PermissionService/List", sandboxId="careful")
     call("get a sandbox with permissions", "SandboxService/Get", sandboxId="careful")
     call("why", "PermissionService/Why", sandboxId="careful", path="/workspace/a/.env")
