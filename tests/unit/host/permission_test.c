@@ -2,6 +2,7 @@
 /* The recorded permissions of a sandbox. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -16,6 +17,7 @@ static struct sandbox_info with_codebase(void)
 {
     struct sandbox_info info = numbered(1);
 
+    (void)snprintf(info.runtime, sizeof(info.runtime), "native");
     (void)snprintf(info.codebase, sizeof(info.codebase), "cb-1");
     (void)snprintf(info.codebase_path, sizeof(info.codebase_path), "/workspace");
     return info;
@@ -64,6 +66,46 @@ static void new_rules_replace_those_of_the_original(void)
     CHECK(view_rules_generation(read.rules) == 2 && view_rules_count(read.rules) == 1);
     CHECK_TEXT(read.preset, "");
     sandbox_info_done(&info);
+}
+
+/* Returns what permissions_assign returns, and the engine that is recorded. */
+static int assign_engine(const char *preset, const char *view, char engine[PERMISSION_ENGINE_MAX])
+{
+    cleanup_with(permissions_done) struct permissions read = { .rules = NULL };
+    const struct permission_request request = { .preset = preset, .view = view };
+    struct sandbox_info info = with_codebase();
+    struct err err = { 0 };
+    int r = permissions_assign(&request, &info, &err);
+
+    if (r == 0)
+        CHECK(permissions_read(info.permissions, &read, &err) == 0, "(%s)", err.msg);
+    CHECK((read.mask[0] != '\0') ==
+          (strcmp(read.engine, "kernel") == 0 && strcmp(preset, "read-only") == 0));
+    CHECK(r < 0 || read.reason[0] != '\0');
+    (void)snprintf(engine, PERMISSION_ENGINE_MAX, "%s", read.engine);
+    sandbox_info_done(&info);
+    return r;
+}
+
+static void the_kernel_enforces_what_it_can(void)
+{
+    static const struct {
+        const char *preset, *view, *wanted; /* NULL: refused */
+    } rows[] = {
+        { "read-only", NULL, "kernel" },     { "full-access", "", "kernel" },
+        { "agent-safe", NULL, "fuse" },      { "view-only", NULL, "fuse" },
+        { "read-only", "fuse", "fuse" },     { "full-access", "fuse", "fuse" },
+        { "read-only", "kernel", "kernel" }, { "development", "kernel", NULL },
+        { "view-only", "kernel", NULL },     { "", "kernel", NULL },
+    };
+    char engine[PERMISSION_ENGINE_MAX];
+
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        CHECK((assign_engine(rows[i].preset, rows[i].view, engine) == 0) ==
+                  (rows[i].wanted != NULL),
+              "(%s)", rows[i].preset);
+        CHECK_TEXT(engine, rows[i].wanted ? rows[i].wanted : "");
+    }
 }
 
 static void a_request_without_rules_changes_nothing(void)
@@ -132,6 +174,7 @@ int main(void)
     scratch_make();
     RUN(rules_stand_behind_those_of_their_preset);
     RUN(new_rules_replace_those_of_the_original);
+    RUN(the_kernel_enforces_what_it_can);
     RUN(a_request_without_rules_changes_nothing);
     RUN(rules_need_a_codebase_and_a_known_preset);
     RUN(the_registry_keeps_them);
