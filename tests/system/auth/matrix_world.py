@@ -199,7 +199,7 @@ def holt_objects(client):
     codebase = client.must("CodebaseService/Add", name=WORD + "-codebase", source=volume["id"])["codebase"]
     running = sandbox_make(client, WORD + "-running", volumes=[{"volume": volume["id"], "path": "/data"}])
     coding = sandbox_make(client, WORD + "-coding", codebase={"codebase": codebase["id"], "path": "/code"},
-                          permissions={"preset": "full-access"})
+                          permissions={"preset": "full-access", "view": "fuse"})
     at = {"sandboxId": running}
     made = {"sandbox": running, "volume": volume["id"], "volume_name": volume["name"],
             "secret": secret["id"], "secret_name": secret["name"],
