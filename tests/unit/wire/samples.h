@@ -63,6 +63,11 @@ static inline int put_cell_sample(struct buf *out)
     return message_put_cell(out, &(struct message_cell){ .platform = "ptrace" });
 }
 
+static inline int put_enter_sample(struct buf *out)
+{
+    return message_put_enter(out, "holt");
+}
+
 static inline int put_cell_spawn_sample(struct buf *out)
 {
     static struct message_spawn spawn;
@@ -168,6 +173,7 @@ static int (*const samples[FRAME_TYPES])(struct buf *out) = {
     [FRAME_SPAWN] = put_spawn_sample,
     [FRAME_CELL] = put_cell_sample,
     [FRAME_CELL_SPAWN] = put_cell_spawn_sample,
+    [FRAME_CELL_ENTER] = put_enter_sample,
     [FRAME_INPUT] = put_input_sample,
     [FRAME_INPUT_EOF] = put_INPUT_EOF_sample,
     [FRAME_ACK] = put_ACK_sample,
@@ -218,6 +224,8 @@ static inline bool is_message(const struct frame *frame)
         return message_get_root(frame, &root);
     case FRAME_CELL:
         return message_get_cell(frame, &cell);
+    case FRAME_CELL_ENTER:
+        return message_get_enter(frame, &data);
     case FRAME_SPAWN:
     case FRAME_CELL_SPAWN:
         is_valid = message_get_spawn(frame, &spawn);
