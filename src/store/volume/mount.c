@@ -22,7 +22,7 @@
 #include "store/volume/volume_internal.h"
 
 /* The upper directory of a mask, which nothing can be written to. */
-#define SEALED "codebase.sealed"
+#define SEALED "sealed"
 
 enum { LAYER_NAME_BYTES = 64 };
 
@@ -193,36 +193,40 @@ static void mounts_add(struct volume_mounts *mounts, const char *target, int fd)
     mounts->fds[mounts->count++] = fd;
 }
 
-/* Prepares the upper directory of a mask: an overlay has the attributes of its top from there. It
- * is not the layer, whose owner is one of the sandbox. */
-static int sealed_prepare(int tree_fd, const struct stat *layer)
+/* Makes the upper directory of a mask: an overlay has the attributes of its top from there. */
+static int sealed_make(int dir_fd, const struct stat *layer)
 {
     const struct timespec times[] = { layer->st_atim, layer->st_mtim };
-    int r = volume_layer_make(tree_fd, SEALED);
+    int r = volume_layer_make(dir_fd, SEALED);
 
     if (r < 0)
         return r;
-    if (fchownat(tree_fd, SEALED, layer->st_uid, layer->st_gid, AT_SYMLINK_NOFOLLOW) < 0 ||
-        fchmodat(tree_fd, SEALED, layer->st_mode & 07777, 0) < 0 ||
-        utimensat(tree_fd, SEALED, times, AT_SYMLINK_NOFOLLOW) < 0)
+    if (fchownat(dir_fd, SEALED, layer->st_uid, layer->st_gid, AT_SYMLINK_NOFOLLOW) < 0 ||
+        fchmodat(dir_fd, SEALED, layer->st_mode & 07777, 0) < 0 ||
+        utimensat(dir_fd, SEALED, times, AT_SYMLINK_NOFOLLOW) < 0)
         return -errno;
     return 0;
 }
 
-/* Owners are not mapped: those on disk are users of the host, whom nobody in the sandbox can be. */
-static int mount_sealed(const struct volume *volume, int tree_fd, const int lowers[2])
+/* Owners are not mapped: those on disk are users of the host, whom nobody in the sandbox can be.
+ * The upper directory is on a file system of its own, because the layers are in different
+ * subvolumes of btrfs, which give directories the same inode numbers: with two file systems,
+ * overlayfs numbers directories by itself. */
+static int mount_sealed(int dir_fd, const int lowers[2])
 {
+    static const struct mount_option sealed_options[] = {
+        { "index", "off" }, { "redirect_dir", "nofollow" }, { "metacopy", "off" }, { "xino", "off" }
+    };
     cleanup_close int mask = mount_clone(lowers[0], "", false);
     cleanup_close int version = mask < 0 ? mask : mount_clone(lowers[1], "", false);
-    cleanup_close int upper_fd = openat(tree_fd, SEALED, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    cleanup_close int work_fd = openat(tree_fd, SEALED ".work", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    cleanup_close int upper_fd = openat(dir_fd, SEALED, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    cleanup_close int work_fd = openat(dir_fd, SEALED ".work", O_PATH | O_DIRECTORY | O_CLOEXEC);
     const struct overlay overlay = { .lower_fds = (const int[]){ mask, version },
                                      .lower_count = 2,
                                      .upper_fd = upper_fd,
                                      .work_fd = work_fd,
-                                     .options = options,
-                                     .option_count =
-                                         ARRAY_SIZE(options) - (volume->is_scratch ? 0 : 1),
+                                     .options = sealed_options,
+                                     .option_count = ARRAY_SIZE(sealed_options),
                                      .attributes = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID };
     int r;
 
@@ -234,18 +238,22 @@ static int mount_sealed(const struct volume *volume, int tree_fd, const int lowe
     return r < 0 ? r : overlay_check(r, upper_fd);
 }
 
-static int mount_masked(const struct volume *volume, int tree_fd, const char *layer, int version_fd,
+/* The layer, whose owner is one of the sandbox, is not part of the mount. */
+static int mount_masked(int tree_fd, const char *layer, int version_fd,
                         const struct userns_view *view)
 {
+    static const struct mount_option memory[] = { { "size", "64k" }, { "mode", "0700" } };
+    cleanup_close int dir_fd = mount_new("tmpfs", memory, ARRAY_SIZE(memory), 0);
     struct stat st;
-    int r;
+    int r = dir_fd;
 
     if (view->first_uid < VOLUME_OWNERS_MAX)
         return -EINVAL;
-    if (fstatat(tree_fd, layer, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return -errno;
-    r = sealed_prepare(tree_fd, &st);
-    return r < 0 ? r : mount_sealed(volume, tree_fd, (const int[]){ view->mask_fd, version_fd });
+    if (r >= 0 && fstatat(tree_fd, layer, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        r = -errno;
+    if (r >= 0)
+        r = sealed_make(dir_fd, &st);
+    return r < 0 ? r : mount_sealed(dir_fd, (const int[]){ view->mask_fd, version_fd });
 }
 
 /* Mounts the version that the tree's layer belongs to, with the layer above it. */
@@ -263,7 +271,7 @@ static int mount_codebase(const struct volume *volume, int tree_fd, int upper_ro
         return version_fd;
     r = volume_layer_make(tree_fd, name);
     if (r == 0 && view->mask_fd >= 0)
-        return mount_masked(volume, tree_fd, name, version_fd, view);
+        return mount_masked(tree_fd, name, version_fd, view);
     return r < 0 ? r : mount_tree(volume, &tree, upper_root_fd, view);
 }
 
