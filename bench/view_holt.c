@@ -386,15 +386,15 @@ static int overlay_make(int dir_fd, int lower_fd, const char *upper, const char 
 /* Makes a mask and its overlay, as host/view/mask.c and store/volume/mount.c do. */
 static int masked_make(int dir_fd, int lower_fd)
 {
-    static const struct mount_option options[] = { { "index", "off" },
-                                                   { "redirect_dir", "nofollow" },
-                                                   { "metacopy", "off" } };
+    static const struct mount_option options[] = {
+        { "index", "off" }, { "redirect_dir", "nofollow" }, { "metacopy", "off" }, { "xino", "off" }
+    };
     cleanup_view_rules struct view_rules *compiled = NULL;
-    const int mask_fd = directory_make(dir_fd, "tree5");
+    const int mask_fd = directory_make(dir_fd, "tree5"), own_fd = mount_new("tmpfs", NULL, 0, 0);
     struct overlay overlay = { .lower_fds = (const int[]){ mask_fd, lower_fd },
                                .lower_count = 2,
-                               .upper_fd = directory_make(dir_fd, "upper5"),
-                               .work_fd = directory_make(dir_fd, "work5"),
+                               .upper_fd = directory_make(own_fd, "upper"),
+                               .work_fd = directory_make(own_fd, "work"),
                                .options = options,
                                .option_count = ARRAY_SIZE(options) };
     char refusal[MASK_REFUSAL_SIZE];
@@ -412,6 +412,7 @@ static int masked_make(int dir_fd, int lower_fd)
     (void)close(overlay.upper_fd);
     (void)close(overlay.work_fd);
     (void)close(mask_fd);
+    (void)close(own_fd);
     return fd;
 }
 
