@@ -64,7 +64,8 @@ int sandbox_enter(struct sandbox *sandbox, struct machine *machine, struct volum
     cleanup_with(buf_done) struct buf rules = BUF_INIT(VIEW_TEXT_MAX);
     int r = permissions_read(sandbox->info.permissions, &permissions, err);
 
-    if (r == 0 && permissions.rules)
+    /* A second machine gets the mount that the first one has, whatever enforces the rules there. */
+    if (r == 0 && permissions.rules && !machine->beside)
         r = engine_prepare(sandbox, &permissions, &mask, err);
     files.mask_fd = mask.fd;
     if (r == 0 && engine_is_fuse(&permissions)) {
