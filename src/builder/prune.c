@@ -129,7 +129,7 @@ static uint64_t freed_bytes(const struct pruning *pruning)
     struct template_usage usage;
     uint64_t bytes = 0;
 
-    template_usage_init(&usage, pruning->infos, pruning->info_count);
+    template_usage_init(&usage, pruning->infos, pruning->info_count, NULL);
     for (size_t i = 0; i < pruning->gone; i++)
         bytes += template_usage_remove(&usage, pruning->list[i].info.name);
     template_usage_done(&usage);

@@ -212,6 +212,7 @@ int owned_template_list(struct host *host, const struct caller *caller, struct o
     cleanup_free struct template_record *records = NULL;
     cleanup_free struct owned_template *list = NULL;
     cleanup_with(template_usage_done) struct template_usage usage = { .parts = NULL };
+    cleanup_free bool *seen = NULL;
     size_t count = 0, record_count = 0, kept = 0;
     int r = template_list(host->store, &infos, &count, err);
 
@@ -221,8 +222,8 @@ int owned_template_list(struct host *host, const struct caller *caller, struct o
         return r;
     if (record_count > 1)
         qsort(records, record_count, sizeof(*records), record_compare);
-    template_usage_init(&usage, infos, count);
     list = xcalloc(count + 1, sizeof(*list));
+    seen = xcalloc(count + 1, sizeof(*seen));
     for (size_t i = 0; i < count; i++) {
         const struct template_record *found = NULL;
 
@@ -233,12 +234,16 @@ int owned_template_list(struct host *host, const struct caller *caller, struct o
         if (found)
             list[kept].record = *found;
         list[kept].info = infos[i];
-        list[kept].info.shared_bytes = template_usage_shared(&usage, infos[i].name);
         r = is_unnamed(&list[kept].record) ? 0 : is_visible(host, caller, &list[kept].record, err);
         if (r < 0)
             return r;
+        seen[i] = r > 0;
         kept += r > 0;
     }
+    /* Templates that the caller does not see change nothing of what it is told. */
+    template_usage_init(&usage, infos, count, seen);
+    for (size_t i = 0; i < kept; i++)
+        list[i].info.shared_bytes = template_usage_shared(&usage, list[i].info.name);
     if (kept > 1)
         qsort(list, kept, sizeof(*list), owned_compare);
     *ret_count = kept;

@@ -53,16 +53,17 @@ static uint64_t base_bytes(const struct template_usage *usage, size_t at)
 }
 
 void template_usage_init(struct template_usage *usage, const struct template_info *infos,
-                         size_t count)
+                         size_t count, const bool *is_user)
 {
     *usage = (struct template_usage){ .infos = infos, .count = count };
     usage->parts = xcalloc(count + 1, sizeof(*usage->parts));
     for (size_t i = 0; i < count; i++) {
         uint64_t size = infos[i].size_bytes, base = is_layer(&infos[i]) ? 0 : base_bytes(usage, i);
+        bool counts = !is_layer(&infos[i]) && (!is_user || is_user[i]);
         size_t depth = 0;
 
         usage->parts[i].own_bytes = size > base ? size - base : 0;
-        for (size_t at = i; !is_layer(&infos[i]) && at < count && depth < DEPTH_MAX; depth++) {
+        for (size_t at = i; counts && at < count && depth < DEPTH_MAX; depth++) {
             usage->parts[at].users++;
             at = info_find(usage, infos[at].base);
         }

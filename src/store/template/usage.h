@@ -2,6 +2,7 @@
  * templates that they are based on. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,9 +14,10 @@ struct template_usage {
     struct template_part *parts; /* one for each */
 };
 
-/* Counts the users of each template and layer. The list must outlive the usage. */
+/* Counts the users of each template and layer: all templates, or those that is_user (not NULL) has
+ * a true for. The list must outlive the usage. */
 void template_usage_init(struct template_usage *usage, const struct template_info *infos,
-                         size_t count);
+                         size_t count, const bool *is_user);
 void template_usage_done(struct template_usage *usage);
 
 /* Returns how many bytes of a template are those of others as well. */

@@ -37,6 +37,17 @@ static void the_last_user_frees_the_bytes(void)
     CHECK(template_usage_remove(&usage, "committed") == 115);
 }
 
+static void templates_that_are_not_counted_share_nothing(void)
+{
+    static const bool is_user[ARRAY_SIZE(infos)] = { [5] = true, [6] = true };
+    struct template_usage some;
+
+    template_usage_init(&some, infos, ARRAY_SIZE(infos), is_user);
+    CHECK(template_usage_shared(&some, "one") == 0);
+    CHECK(template_usage_remove(&some, "one") == 110);
+    template_usage_done(&some);
+}
+
 static void a_circle_ends(void)
 {
     (void)template_usage_shared(&usage, "loop");
@@ -45,9 +56,10 @@ static void a_circle_ends(void)
 
 int main(void)
 {
-    template_usage_init(&usage, infos, ARRAY_SIZE(infos));
+    template_usage_init(&usage, infos, ARRAY_SIZE(infos), NULL);
     RUN(bytes_of_others_are_shared);
     RUN(the_last_user_frees_the_bytes);
+    RUN(templates_that_are_not_counted_share_nothing);
     RUN(a_circle_ends);
     template_usage_done(&usage);
     return 0;
