@@ -131,7 +131,7 @@ unit-tests: all $(UNIT_TESTS) $(REPLAYS)
 
 tests: unit-tests $(KERNEL_TESTS)
 
-soak: ## the long form of some tests: ten thousand sandboxes, 500 random programs, 10 GiB of output, 5,000 idle sandboxes, 200 power cuts, half an hour of mixed work, 100,000 connections, 200 deaths of holt-net, 1,000 streams of models
+soak: ## the long form of some tests: ten thousand sandboxes, 500 random programs, 10 GiB of output, 5,000 idle sandboxes, 200 power cuts, half an hour of mixed work, 100,000 connections, 200 deaths of holt-net, 1,000 streams of models, 200 deaths in deep pauses
 	@tools/setup test
 	@$(MAKE) --no-print-directory all $(filter %/soak_test %/property_test %/viewfs/attack_test %/viewfs/operations_test,$(KERNEL_TESTS)) $(filter %/view/model_test,$(UNIT_TESTS))
 	SOAK_ROUNDS=10000 $(filter %/soak_test,$(KERNEL_TESTS))
@@ -148,6 +148,7 @@ soak: ## the long form of some tests: ten thousand sandboxes, 500 random program
 	NET_CONNECTIONS=100000 tests/system/net/egress_test
 	SECRET_DEATHS=200 tests/system/secret/deaths_test
 	LLM_STREAMS=1000 tests/system/llm/gateway_test
+	DEEP_DEATHS=200 unshare --mount --propagation private tests/system/remote/deep_pause_test
 
 test-online: ## install packages with the real npm and apt-get, with learned rules; build templates; needs their registries
 	@tools/setup test
@@ -172,7 +173,7 @@ format: ## reformat the tree
 bench: ## measure against peers in the same run; JSON lines in build/bench*.jsonl
 	@tools/setup bench
 	@$(MAKE) --no-print-directory all $(BENCHES)
-	@failed=0; for each in run exec turns archive images api files tools search e2b interpreter fairness network secrets view codebase llm runtimes console; do bench/$$each || failed=1; done; exit $$failed
+	@failed=0; for each in run exec turns archive remote images api files tools search e2b interpreter fairness network secrets view codebase llm runtimes console; do bench/$$each || failed=1; done; exit $$failed
 
 install: all console ## install below PREFIX (DESTDIR is honoured)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/holt $(DESTDIR)$(PREFIX)/lib/pkgconfig \

@@ -210,6 +210,7 @@ enum holt_state {
     HOLT_STATE_DESTROYING,
     HOLT_STATE_DESTROYED,
     HOLT_STATE_FAILED,
+    HOLT_STATE_DEEP_PAUSED, /* its files are in object storage */
 };
 
 /* Returns the name of a state as the API spells it: "active", ... */
@@ -270,6 +271,8 @@ struct holt_sandbox {
     const char *const *secrets; /* names of its secrets, see holt_secret.h */
     size_t secret_count;
     const struct holt_agent *agent; /* from holt_sandbox_create with a type, see holt_agent.h */
+    uint64_t transfer_done_bytes;   /* while its files move to or from object storage */
+    uint64_t transfer_total_bytes;  /* 0: they do not */
 };
 
 struct holt_sandbox_list {
@@ -290,7 +293,7 @@ struct holt_sandbox_options {
     const char *const *labels; /* "key=value", ends with NULL */
     uint32_t max_snapshots;
     uint64_t ttl_ms;           /* after this time: */
-    const char *expire_action; /* "kill", "pause" or "stop" */
+    const char *expire_action; /* "kill", "pause", "stop" or "deep-pause" */
     uint64_t idle_timeout_ms;
     const char *idle_action;
     /* A second create with the same key returns the sandbox of the first, and waits for it if it is
@@ -327,6 +330,11 @@ HOLT_API int holt_sandbox_pause(struct holt *holt, const char *sandbox, int64_t 
 HOLT_API int holt_sandbox_resume(struct holt *holt, const char *sandbox, int64_t deadline,
                                  struct holt_sandbox **ret, struct holt_error *error);
 
+/* Ends all processes and moves the files to object storage; holt_sandbox_resume and
+ * holt_sandbox_start bring them back, holt_sandbox_resume also on another host. */
+HOLT_API int holt_sandbox_deep_pause(struct holt *holt, const char *sandbox, int64_t deadline,
+                                     struct holt_sandbox **ret, struct holt_error *error);
+
 /* Ends all processes and keeps the files, or starts a stopped sandbox with its files. */
 HOLT_API int holt_sandbox_stop(struct holt *holt, const char *sandbox, int64_t deadline,
                                struct holt_sandbox **ret, struct holt_error *error);
@@ -349,7 +357,7 @@ struct holt_update_options {
     uint32_t files;
     bool sets_ttl;
     uint64_t ttl_ms;           /* from now; 0: it does not expire */
-    const char *expire_action; /* "kill", "pause" or "stop" */
+    const char *expire_action; /* "kill", "pause", "stop" or "deep-pause" */
     bool sets_idle_timeout;
     uint64_t idle_timeout_ms;
     const char *idle_action;
@@ -938,6 +946,7 @@ HOLT_API int holt_env_execute_tool(struct holt_env *env, const struct holt_tool_
 #endif
 
 #include "holt_agent.h"
+#include "holt_backup.h"
 #include "holt_bundle.h"
 #include "holt_codebase.h"
 #include "holt_host.h"

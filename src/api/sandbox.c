@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/text/hex.h"
+#include "host/backup/deep_pause.h"
 #include "host/core/host.h"
 #include "host/machine/machine.h"
 #include "host/process/process.h"
@@ -294,14 +295,15 @@ static int state_change(const struct call *call, const struct msg_sandbox_reques
     return r < 0 ? r : sandbox_reply(call, sandbox, err);
 }
 
-int sandbox_service_pause(const struct call *call, const struct msg_sandbox_request *request,
+int sandbox_service_pause(const struct call *call, const struct msg_pause_sandbox_request *request,
                           struct err *err)
 {
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
     int r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
 
     if (r == 0)
-        r = sandbox_pause_drained(sandbox, call->connection_fd, err);
+        r = request->deep ? sandbox_deep_pause_drained(sandbox, call->connection_fd, err)
+                          : sandbox_pause_drained(sandbox, call->connection_fd, err);
     return r < 0 ? r : sandbox_reply(call, sandbox, err);
 }
 
@@ -319,6 +321,34 @@ static int process_begin(struct sandbox *sandbox, const struct process_spec *spe
     return 0;
 }
 
+/* Forgets a sandbox that another host has taken, and brings it back if that host has deep-paused it
+ * since then. */
+static int sandbox_bring_back(const struct call *call, struct sandbox **sandbox, struct err *err)
+{
+    cleanup_with(sandbox_unref_slot) struct sandbox *gone = TAKE_PTR(*sandbox);
+    struct err why = { 0 };
+    int r = sandbox_move_in(call->host, call->caller, sandbox_id(gone), sandbox, &why);
+
+    if (r == 0 || why.cause != CAUSE_SESSION_NOT_FOUND)
+        *err = why;
+    return r;
+}
+
+/* Resumes a sandbox of this host, or brings one that another host has paused, which is then active.
+ */
+static int sandbox_find_or_bring(const struct call *call, const char *word, struct sandbox **ret,
+                                 struct err *err)
+{
+    int r = sandbox_find(call->host, call->caller, word, ret, err);
+
+    if (r < 0)
+        return err->cause == CAUSE_SESSION_NOT_FOUND
+                   ? sandbox_move_in(call->host, call->caller, word, ret, err)
+                   : r;
+    r = sandbox_resume(*ret, err);
+    return r < 0 && err->cause == CAUSE_SESSION_NOT_FOUND ? sandbox_bring_back(call, ret, err) : r;
+}
+
 int sandbox_service_resume(const struct call *call,
                            const struct msg_resume_sandbox_request *request, struct err *err)
 {
@@ -330,9 +360,7 @@ int sandbox_service_resume(const struct call *call,
     int r = request->process ? process_spec_fill(request->process, call->arena, &spec, err) : 0;
 
     if (r == 0)
-        r = sandbox_find(call->host, call->caller, request->sandbox_id, &sandbox, err);
-    if (r == 0)
-        r = sandbox_resume(sandbox, err);
+        r = sandbox_find_or_bring(call, request->sandbox_id, &sandbox, err);
     spec.is_detached = true;
     if (r == 0 && request->process)
         r = process_begin(sandbox, &spec, call->arena, &process, err);

@@ -44,6 +44,8 @@
     row(LOCK_VIEWS, "host/view/view.c", "the file servers of codebases and their answers")         \
     row(LOCK_PROCESS_WRITER, "host/process/writer.c", "the processes to write next")               \
     row(LOCK_EXPIRY, "host/sandbox/expiry.c", "the wake-up of the expiry thread")                  \
+    row(LOCK_REMOTE_STORE, "host/backup/remote_store.c", "the object storage, while it is opened") \
+    row(LOCK_SETTLE, "host/backup/settle.c", "the wake-up of the thread that tidies the storage")  \
     row(LOCK_STORAGE_MONITOR, "host/observe/storage_monitor.c", "the wake-up of the monitor")      \
     row(LOCK_MEMORY_GUARD, "host/observe/memory_guard.c", "the wake-up of the memory guard")       \
     row(LOCK_HISTORY, "host/observe/history.c", "the samples of the last hour")                   \
@@ -74,6 +76,7 @@
     row(LOCK_CHANNEL, "host/machine/channel.c", "the frames to one guest")                         \
     row(LOCK_NAMES, "host/sandbox/name.c", "the names of sandboxes, for events")                   \
     row(LOCK_BRIDGE, "cli/mcp/bridge.c", "the calls under way")                                    \
+    row(LOCK_TRANSFER, "cli/core/transfer.c", "the wake-up of the progress line")                  \
     row(LOCK_LESSON, "cli/commands/net_learn.c", "the state of the network that is learned")       \
     row(LOCK_BRIDGE_SANDBOX, "cli/mcp/sandbox.c", "the bridge's sandbox")                          \
     row(LOCK_BRIDGE_OUTPUT, "cli/mcp/bridge.c", "the bridge's standard output")                    \

@@ -80,6 +80,12 @@ const struct command *const commands[] = {
     &command_template_share,
     &command_template_runtime,
 
+    &command_backup,
+    &command_backup_ls,
+    &command_backup_rm,
+    &command_backup_restore,
+    &command_backup_gc,
+
     &command_registry_login,
     &command_registry_logout,
     &command_registry_ls,

@@ -25,7 +25,8 @@ int mcp_sandbox_wake(struct sandbox *sandbox, struct err *err)
     sandbox_get_info(sandbox, false, &info);
     if (info.state == SANDBOX_STOPPED)
         r = sandbox_start(sandbox, err);
-    else if (info.state == SANDBOX_PAUSED || info.state == SANDBOX_PAUSING)
+    else if (info.state == SANDBOX_PAUSED || info.state == SANDBOX_PAUSING ||
+             info.state == SANDBOX_DEEP_PAUSED)
         r = sandbox_resume(sandbox, err);
     return r < 0 && err->cause == CAUSE_INVALID_STATE ? 0 : r;
 }

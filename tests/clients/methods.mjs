@@ -294,6 +294,20 @@ await claim("secrets_are_kept_without_their_values", async () => {
   await refused(Code.NotFound, holt.secret.rotate({ secret: "official", value: "another" }));
 });
 
+await claim("backups_are_made_and_restored", async () => {
+  const { backup } = await holt.backup.create({ sandboxId });
+  assert.equal(backup.sandboxId, sandboxId);
+  assert.deepEqual((await holt.backup.list({ sandboxId })).backups.map((each) => each.name), [backup.name]);
+  const { sandbox: restored } = await holt.backup.restore({ name: backup.name, sandboxName: "restored" });
+  assert.equal((await holt.sandbox.pause({ sandboxId: restored.id, deep: true })).sandbox.state, "deep-paused");
+  await refused(Code.FailedPrecondition, holt.backup.create({ sandboxId: restored.id }));
+  assert.equal((await holt.sandbox.resume({ sandboxId: restored.id })).sandbox.state, "active");
+  await holt.sandbox.destroy({ sandboxId: restored.id });
+  await holt.backup.remove({ name: backup.name });
+  await refused(Code.NotFound, holt.backup.remove({ name: backup.name }));
+  assert.ok((await holt.backup.collect({})).objects > 0n);
+});
+
 await claim("agent_types_are_listed_and_used", async () => {
   const names = (await holt.agent.list({})).types.map((each) => each.name);
   assert.ok(names.includes("shell") && names.includes("claude-code"), names.join());

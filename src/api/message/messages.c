@@ -125,6 +125,8 @@ struct msg_sandbox sandbox_message(const struct call *call, const struct sandbox
         .base = info->base,
         .space_used = info->space_used,
         .has_space_used = has_space,
+        .transfer_done_bytes = info->transfer_done,
+        .transfer_total_bytes = info->transfer_total,
         .expires_at_ms = info->expires_ms,
         .expire_action = sandbox_action_name(info->expire_action),
         .idle_timeout_ms = info->idle_timeout_ms,

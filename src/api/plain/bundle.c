@@ -255,6 +255,7 @@ static enum MHD_Result import_answer(struct exchange *exchange, struct bundle_re
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
     cleanup_with(buf_done) struct buf body = BUF_INIT(REPLY_BYTES);
     struct MHD_Response *response;
+    const struct import_spec spec = { .name = request->name };
     enum MHD_Result result;
     int r;
 
@@ -263,8 +264,8 @@ static enum MHD_Result import_answer(struct exchange *exchange, struct bundle_re
     if (r == 0 && exchange_is_stopped(exchange, &exchange->err))
         r = -ECANCELED;
     if (r == 0)
-        r = import_sandbox(request->host, &request->caller, &request->spool, request->name,
-                           &sandbox, &exchange->err);
+        r = import_sandbox(request->host, &request->caller, &request->spool, &spec, &sandbox,
+                           &exchange->err);
     bundle_spool_done(&request->spool);
     if (r < 0)
         return plain_fail(exchange, &exchange->err, 0, NULL);

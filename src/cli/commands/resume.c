@@ -9,6 +9,7 @@
 #include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
+#include "cli/core/transfer.h"
 #include "cli/run/options.h"
 #include "holt.h"
 
@@ -42,9 +43,14 @@ static int resume_each(struct holt *holt, int count, char **ids,
 
     for (int i = 0; i < count; i++) {
         struct holt_sandbox *sandbox;
+        struct transfer_watch watch;
         struct holt_error error;
+        int r;
 
-        if (holt_sandbox_resume(holt, ids[i], HOLT_NO_DEADLINE, &sandbox, &error) < 0)
+        transfer_watch_begin(&watch, "fetching", ids[i]);
+        r = holt_sandbox_resume(holt, ids[i], HOLT_NO_DEADLINE, &sandbox, &error);
+        transfer_watch_end(&watch);
+        if (r < 0)
             status = report_holt_error(&error);
         else
             sandbox_set_add(&set, sandbox);
@@ -97,7 +103,7 @@ const struct command command_resume = {
     .group = "Sandboxes",
     .name = "resume",
     .operands = "ID... [-- COMMAND [ARGUMENT...]]",
-    .summary = "Resume paused sandboxes, and start a command in one of them",
+    .summary = "Resume paused sandboxes, also deep-paused ones, and start a command in one of them",
     .example = "holt resume work -- make test    # prints the id of the process",
     .options = &table,
     .run = resume_run,

@@ -265,7 +265,7 @@ const struct command command_inspect = {
     .run = inspect_run,
 };
 
-/* --- pause, stop, start ----------------------------------------------------------- */
+/* --- stop, start ----------------------------------------------------------- */
 
 #define SANDBOX_COMMAND(verb, call, what, table)                                                   \
     static int verb##_act(struct holt *holt, const char *sandbox, const char *operand,             \
@@ -290,8 +290,6 @@ const struct command command_inspect = {
         .run = verb##_run,                                                                         \
     }
 
-SANDBOX_COMMAND(pause, holt_sandbox_pause(holt, operand, HOLT_NO_DEADLINE, NULL, error),
-                "Freeze all processes of sandboxes", option_table_help);
 SANDBOX_COMMAND(stop, holt_sandbox_stop(holt, operand, HOLT_NO_DEADLINE, NULL, error),
                 "End all processes of sandboxes and keep their files", option_table_help);
 SANDBOX_COMMAND(start, holt_sandbox_start(holt, operand, HOLT_NO_DEADLINE, NULL, error),

@@ -332,7 +332,7 @@ static const struct option_row fork_rows[] = {
       OPTION_TEXT(struct fork_options, request.name) },
     { "label", 'l', "KEY=VALUE", "a label, besides those of the original; may be repeated",
       OPTION_CALL(set_label) },
-    { "ttl", 0, "TIME[:ACTION]", "kill, pause or stop it at this age; 0: never",
+    { "ttl", 0, "TIME[:ACTION]", "kill, pause, stop or deep-pause it at this age; 0: never",
       OPTION_CALL(set_ttl) },
     { "net", 0, "MODE", "another network than the original: none, open or allow",
       OPTION_CALL(set_net) },

@@ -102,7 +102,7 @@ static const struct option_row rows[] = {
       OPTION_U32(struct update_options, request.files, 1, "a number like 4096") },
     { "quota", 0, "SIZE", "limit of its files and snapshots: 2G",
       OPTION_SIZE(struct update_options, request.quota_bytes, 1, "a size like 2G") },
-    { "ttl", 0, "TIME[:ACTION]", "kill, pause or stop it after this time; 0: never",
+    { "ttl", 0, "TIME[:ACTION]", "kill, pause, stop or deep-pause it after this time; 0: never",
       OPTION_CALL(set_ttl) },
     { "idle-timeout", 0, "TIME[:ACTION]", "the same when unused for this time; 0: never",
       OPTION_CALL(set_idle_timeout) },

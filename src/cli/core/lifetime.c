@@ -12,7 +12,7 @@
 /* Returns NULL for a word that is no action. */
 static const char *action_find(const char *word)
 {
-    static const char *const actions[] = { "kill", "pause", "stop" };
+    static const char *const actions[] = { "kill", "pause", "stop", "deep-pause" };
 
     for (size_t i = 0; i < ARRAY_SIZE(actions); i++)
         if (strcmp(actions[i], word) == 0)

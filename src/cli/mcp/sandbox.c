@@ -151,7 +151,7 @@ static int sandbox_start(const struct mcp_sandbox *sandbox, enum holt_state stat
 {
     if (state == HOLT_STATE_STOPPED)
         return holt_sandbox_start(holt, sandbox->name, HOLT_NO_DEADLINE, NULL, error);
-    if (state == HOLT_STATE_PAUSED)
+    if (state == HOLT_STATE_PAUSED || state == HOLT_STATE_DEEP_PAUSED)
         return holt_sandbox_resume(holt, sandbox->name, HOLT_NO_DEADLINE, NULL, error);
     return 0;
 }

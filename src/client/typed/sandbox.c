@@ -20,6 +20,7 @@ static const char *const states[] = {
     [HOLT_STATE_DESTROYING] = "destroying",
     [HOLT_STATE_DESTROYED] = "destroyed",
     [HOLT_STATE_FAILED] = "failed",
+    [HOLT_STATE_DEEP_PAUSED] = "deep-paused",
 };
 
 const char *holt_state_name(enum holt_state state)
@@ -81,6 +82,8 @@ static void sandbox_fill(void *result, struct holt_sandbox *sandbox,
         .idle_action = message->idle_action,
         .last_active_ms = (int64_t)message->last_active_at_ms,
         .address = "",
+        .transfer_done_bytes = message->transfer_done_bytes,
+        .transfer_total_bytes = message->transfer_total_bytes,
     };
     sandbox->labels = result_labels(result, message->labels, message->labels_count);
     sandbox->label_count = message->labels_count;
@@ -363,10 +366,27 @@ static int state_change(struct holt *holt, const struct client_method *method, c
     return client_call_for(holt, &call, sizeof(**ret), changed_fill, ret, error);
 }
 
+static int pause_with(struct holt *holt, const struct msg_pause_sandbox_request *request,
+                      int64_t deadline, struct holt_sandbox **ret, struct holt_error *error)
+{
+    const struct client_call call = { &method_sandbox_service_pause, request, false, deadline };
+
+    return client_call_for(holt, &call, sizeof(**ret), changed_fill, ret, error);
+}
+
 int holt_sandbox_pause(struct holt *holt, const char *sandbox, int64_t deadline,
                        struct holt_sandbox **ret, struct holt_error *error)
 {
-    return state_change(holt, &method_sandbox_service_pause, sandbox, deadline, ret, error);
+    return pause_with(holt, &(struct msg_pause_sandbox_request){ .sandbox_id = sandbox }, deadline,
+                      ret, error);
+}
+
+int holt_sandbox_deep_pause(struct holt *holt, const char *sandbox, int64_t deadline,
+                            struct holt_sandbox **ret, struct holt_error *error)
+{
+    return pause_with(holt,
+                      &(struct msg_pause_sandbox_request){ .sandbox_id = sandbox, .deep = true },
+                      deadline, ret, error);
 }
 
 static int resumed_fill(void *result, const void *message, struct holt_error *error)

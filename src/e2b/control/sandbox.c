@@ -20,6 +20,8 @@
 #include "e2b/core/ref.h"
 #include "e2b/core/wake.h"
 #include "e2b/template/template_ref.h"
+#include "host/backup/deep_pause.h"
+#include "host/core/host.h"
 #include "host/core/reactor.h"
 #include "host/sandbox/network.h"
 #include "http/exchange.h"
@@ -67,7 +69,7 @@ static int create(const struct e2b_request *request, const struct e2b_create *wi
     spec.network = &network;
     spec.metadata = text.data;
     spec.ttl_ms = wish->timeout_s ? wish->timeout_s * 1000 : 1;
-    spec.expire_action = e2b_action(wish->metadata);
+    spec.expire_action = e2b_action(request->host, wish->metadata);
     return sandbox_create(request->host, &spec, ret, err);
 }
 
@@ -301,7 +303,10 @@ static int pause_it(struct sandbox *sandbox, bool with_memory, struct err *err)
     r = sandbox_plan_expiry(sandbox, 0, before.expire_action, err);
     if (r < 0)
         return r;
-    r = with_memory ? sandbox_pause(sandbox, err) : sandbox_stop(sandbox, err);
+    if (host_has_deep_e2b_pause(sandbox_host(sandbox)))
+        r = sandbox_deep_pause(sandbox, err);
+    else
+        r = with_memory ? sandbox_pause(sandbox, err) : sandbox_stop(sandbox, err);
     if (r < 0)
         (void)sandbox_plan_expiry(sandbox, before.expires_ms, before.expire_action, &ignored);
     return r;

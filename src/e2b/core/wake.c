@@ -6,6 +6,7 @@
 #include "e2b/control/start.h"
 #include "e2b/core/e2b.h"
 #include "e2b/core/metadata.h"
+#include "host/core/host.h"
 #include "host/core/reactor.h"
 #include "host/owner/owner.h"
 #include "host/sandbox/sandbox.h"
@@ -23,10 +24,12 @@ bool e2b_is_active(struct sandbox *sandbox)
     return state_of(sandbox) == SANDBOX_ACTIVE;
 }
 
-enum sandbox_action e2b_action(const json_t *metadata)
+enum sandbox_action e2b_action(const struct host *host, const json_t *metadata)
 {
     if (!e2b_metadata_bool(metadata, "autoPause"))
         return ACTION_KILL;
+    if (host_has_deep_e2b_pause(host))
+        return ACTION_DEEP_PAUSE;
     return json_is_false(json_object_get(metadata, "autoPauseMemory")) ? ACTION_STOP : ACTION_PAUSE;
 }
 
@@ -46,7 +49,8 @@ int e2b_set_timeout(struct sandbox *sandbox, const json_t *metadata, uint64_t ti
     int r = ttl_limit(sandbox, timeout_s, &ttl_ms, err);
 
     return r < 0 ? r
-                 : sandbox_set_expiry(sandbox, clock_wall_ms() + ttl_ms, e2b_action(metadata), err);
+                 : sandbox_set_expiry(sandbox, clock_wall_ms() + ttl_ms,
+                                      e2b_action(sandbox_host(sandbox), metadata), err);
 }
 
 /* Records the timeout together with the state, so that a killed daemon leaves no sandbox that runs
@@ -62,7 +66,8 @@ static int wake(struct sandbox *sandbox, const json_t *metadata, uint64_t timeou
     if (r < 0)
         return r;
     sandbox_get_info(sandbox, false, &before);
-    r = sandbox_plan_expiry(sandbox, clock_wall_ms() + ttl_ms, e2b_action(metadata), err);
+    r = sandbox_plan_expiry(sandbox, clock_wall_ms() + ttl_ms,
+                            e2b_action(sandbox_host(sandbox), metadata), err);
     if (r == 0)
         r = is_cold ? sandbox_start(sandbox, err) : sandbox_resume(sandbox, err);
     if (r < 0 && !e2b_is_active(sandbox))
@@ -75,7 +80,8 @@ int e2b_wake(const struct e2b_request *request, uint64_t timeout_s, bool *ret_wa
              struct err *err)
 {
     enum sandbox_state state = state_of(request->sandbox);
-    bool is_cold = state == SANDBOX_STOPPED || state == SANDBOX_FAILED;
+    bool is_cold =
+        state == SANDBOX_STOPPED || state == SANDBOX_FAILED || state == SANDBOX_DEEP_PAUSED;
     int r;
 
     *ret_was_active = state == SANDBOX_ACTIVE;

@@ -9,6 +9,7 @@
 
 struct e2b_request;
 struct err;
+struct host;
 struct sandbox;
 
 enum { E2B_TIMEOUT_DEFAULT_S = 300, E2B_TIMEOUT_MAX_S = 30 * 24 * 3600 };
@@ -17,7 +18,7 @@ enum { E2B_TIMEOUT_DEFAULT_S = 300, E2B_TIMEOUT_MAX_S = 30 * 24 * 3600 };
 bool e2b_is_active(struct sandbox *sandbox);
 
 /* Returns what the metadata says to do at the timeout. */
-enum sandbox_action e2b_action(const json_t *metadata);
+enum sandbox_action e2b_action(const struct host *host, const json_t *metadata);
 
 /* Sets the timeout to this many seconds from now, with the action of the metadata. */
 int e2b_set_timeout(struct sandbox *sandbox, const json_t *metadata, uint64_t timeout_s,

@@ -93,6 +93,24 @@ static int history_cut(struct export *export, const char *snapshot, struct err *
     return 0;
 }
 
+static int snapshots_take(struct export *export, const char *snapshot, struct err *err)
+{
+    struct sandbox *sandbox = export->sandbox;
+    int r = registry_list_snapshots(sandbox->host->registry, sandbox->info.id, &export->snapshots,
+                                    &export->snapshot_count, err);
+
+    sandbox_get_info(sandbox, false, &export->info);
+    return r == 0 && snapshot ? history_cut(export, snapshot, err) : r;
+}
+
+/* Takes what is exported within the operation of the caller. Nothing changes the files meanwhile,
+ * so the live tree itself is read. */
+static int claimed_take(struct export *export, struct err *err)
+{
+    export->bundle.volume = export->sandbox->volume;
+    return snapshots_take(export, NULL, err);
+}
+
 /* Takes what is exported, as one operation of the sandbox. */
 static int state_take(struct export *export, const char *snapshot, struct err *err)
 {
@@ -105,12 +123,8 @@ static int state_take(struct export *export, const char *snapshot, struct err *e
     if (!snapshot)
         r = temporary_take(export, err);
     if (r == 0)
-        r = registry_list_snapshots(sandbox->host->registry, sandbox->info.id, &export->snapshots,
-                                    &export->snapshot_count, err);
+        r = snapshots_take(export, snapshot, err);
     sandbox_finish(sandbox, state);
-    sandbox_get_info(sandbox, false, &export->info);
-    if (r == 0 && snapshot)
-        r = history_cut(export, snapshot, err);
     if (r == 0) {
         export->bundle.volume = sandbox_pin(sandbox);
         export->is_pinned = export->bundle.volume;
@@ -125,6 +139,7 @@ static int state_take(struct export *export, const char *snapshot, struct err *e
  * snapshot is the last one again. */
 static void states_make(struct export *export, const char *snapshot)
 {
+    const char *temporary = export->temporary[0] ? export->temporary : NULL;
     size_t count = 0;
 
     export->states = xcalloc(export->snapshot_count + 2, sizeof(*export->states));
@@ -132,7 +147,7 @@ static void states_make(struct export *export, const char *snapshot)
     for (size_t i = 0; i < export->snapshot_count; i++)
         export->states[count++] =
             (struct bundle_state){ export->snapshots[i].name, export->snapshots[i].created_ms };
-    export->states[count++] = (struct bundle_state){ snapshot ? snapshot : export->temporary, 0 };
+    export->states[count++] = (struct bundle_state){ snapshot ? snapshot : temporary, 0 };
     export->bundle.states = export->states;
     export->bundle.count = count;
 }
@@ -172,25 +187,36 @@ static int bundle_prepare(struct export *export, bool has_shells, struct err *er
                   : err_sys(err, -ENOMEM, "describe sandbox '%s'", export->info.id);
 }
 
-int export_begin(struct sandbox *sandbox, const char *snapshot, struct export **ret,
-                 struct err *err)
+int export_begin_as(struct sandbox *sandbox, const struct export_spec *spec, struct export **ret,
+                    struct err *err)
 {
     struct export *export = xcalloc(1, sizeof(*export));
     int r;
 
     export->sandbox = sandbox;
-    r = state_take(export, snapshot, err);
+    export->bundle.omits_template = spec->omits_template;
+    r = spec->is_claimed ? claimed_take(export, err) : state_take(export, spec->snapshot, err);
     if (r == 0) {
-        states_make(export, snapshot);
-        r = bundle_prepare(export, !snapshot, err);
+        states_make(export, spec->snapshot);
+        r = bundle_prepare(export, !spec->snapshot, err);
     }
     if (r < 0) {
         export_end(export);
         return r;
     }
+    *ret = export;
+    return 0;
+}
+
+int export_begin(struct sandbox *sandbox, const char *snapshot, struct export **ret,
+                 struct err *err)
+{
+    int r = export_begin_as(sandbox, &(struct export_spec){ .snapshot = snapshot }, ret, err);
+
+    if (r < 0)
+        return r;
     sandbox_event(sandbox, EVENT_SANDBOX_EXPORTED,
                   json_pack("{s:s}", "snapshot", snapshot ? snapshot : ""));
-    *ret = export;
     return 0;
 }
 

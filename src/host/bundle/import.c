@@ -36,6 +36,7 @@ struct import {
     struct host *host;
     const struct caller *caller;
     const struct bundle_spool *spool;
+    const struct import_spec *spec;
     struct document document;
     struct template_record template;
     bool is_made; /* the template was made by this import */
@@ -71,7 +72,8 @@ static int template_make(struct import *import, const char *name, struct err *er
     return r;
 }
 
-/* Finds the caller's own template of the first layer, or makes it. */
+/* Finds the template that the bundle omits; or the caller's own template of the first layer, which
+ * may have to be made. */
 static int template_choose(struct import *import, struct err *err)
 {
     const json_t *layers = json_object_get(import->spool->manifest, "layers");
@@ -81,6 +83,9 @@ static int template_choose(struct import *import, struct err *err)
     struct template_record found;
     struct err ignored;
 
+    if (import->spec->template)
+        return owned_template_find(import->host, import->caller, import->spec->template,
+                                   &import->template, err);
     if (!hex || strlen(hex + 1) < TEMPLATE_DIGITS)
         return err_set(err, ERR_INVALID, "the first layer of the bundle has no digest");
     (void)snprintf(name, sizeof(name), TEMPLATE_PREFIX "%.*s", TEMPLATE_DIGITS, hex + 1);
@@ -148,20 +153,45 @@ static int sandbox_fill(struct sandbox *sandbox, void *context, struct err *err)
     sandbox->info.turns = document->info.turns;
     memcpy(sandbox->info.base, document->info.base, sizeof(sandbox->info.base));
     lock_release(&sandbox->lock);
-    return r == 0 ? shells_restore(sandbox, document->shells, err) : r;
+    if (r == 0)
+        r = shells_restore(sandbox, document->shells, err);
+    if (r == 0 && import->spec->flushes)
+        store_flush(sandbox->host->store);
+    return r;
+}
+
+int import_refill(struct sandbox *sandbox, const struct bundle_spool *spool, struct err *err)
+{
+    struct document document;
+    struct bundle_fill *fill = NULL;
+    int r = document_read(json_object_get(spool->config, "holt"),
+                          image_layer_count(spool->manifest), &document, err);
+
+    if (r < 0)
+        return r;
+    r = bundle_fill_begin(spool, sandbox->volume, &fill, err);
+    for (size_t i = 0; r == 0 && i <= document.snapshot_count; i++) {
+        r = bundle_fill_layer(fill, i + 1, err);
+        if (r == 0 && i < document.snapshot_count)
+            r = volume_snapshot(sandbox->volume, document.snapshots[i].name, err);
+        fault_point("refill.layer");
+    }
+    bundle_fill_end(fill);
+    document_done(&document);
+    return r;
 }
 
 /* A runtime that this host lacks, and a quota where storage has none, are not asked for: they are
  * properties of the host that the bundle comes from. */
-static int sandbox_make(struct import *import, const char *name, struct sandbox **ret,
-                        struct err *err)
+static int sandbox_make(struct import *import, struct sandbox **ret, struct err *err)
 {
     const struct sandbox_info *info = &import->document.info;
     const struct runtime_ops *ops;
     struct err ignored;
     const struct sandbox_spec spec = {
         .caller = import->caller,
-        .name = name,
+        .id = import->spec->id,
+        .name = import->spec->name,
         .stored_template = import->template.store_name,
         .runtime =
             *info->runtime && host_find_runtime(import->host, info->runtime, &ops, &ignored) == 0
@@ -185,9 +215,9 @@ static int sandbox_make(struct import *import, const char *name, struct sandbox 
 }
 
 int import_sandbox(struct host *host, const struct caller *caller, const struct bundle_spool *spool,
-                   const char *name, struct sandbox **ret, struct err *err)
+                   const struct import_spec *spec, struct sandbox **ret, struct err *err)
 {
-    struct import import = { .host = host, .caller = caller, .spool = spool };
+    struct import import = { .host = host, .caller = caller, .spool = spool, .spec = spec };
     struct err ignored;
     int r = document_read(json_object_get(spool->config, "holt"),
                           image_layer_count(spool->manifest), &import.document, err);
@@ -196,7 +226,7 @@ int import_sandbox(struct host *host, const struct caller *caller, const struct 
         return r;
     r = template_choose(&import, err);
     if (r == 0)
-        r = sandbox_make(&import, name, ret, err);
+        r = sandbox_make(&import, ret, err);
     if (r < 0 && import.is_made)
         (void)host_remove_template(host, import.template.store_name, &ignored);
     fault_point("bundle.made");

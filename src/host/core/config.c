@@ -147,7 +147,23 @@
     ROW(image_insecure, "image.insecure", "image-insecure", KIND_REGISTRIES, "HOSTS", "",          \
         "registries without TLS, which may have private addresses; with blanks between")           \
     ROW(image_cache, "image.cache", "image-cache", KIND_SIZE, "SIZE", "8G",                        \
-        "bytes of layers that are kept of each owner after pulls")
+        "bytes of layers that are kept of each owner after pulls")                                 \
+    ROW(remote_url, "remote.url", "remote-url", KIND_REMOTE, "URL", "",                            \
+        "object storage for deep pauses and backups: file:///DIR or s3://BUCKET[/PREFIX]")         \
+    ROW(remote_endpoint, "remote.endpoint", "remote-endpoint", KIND_WORDS, "URL", "",              \
+        "https://HOST[:PORT] of the S3 API; empty: AWS")                                           \
+    ROW(remote_region, "remote.region", "remote-region", KIND_WORDS, "NAME", "",                   \
+        "region of the S3 API; empty: us-east-1")                                                  \
+    ROW(remote_key_file, "remote.key-file", "remote-key-file", KIND_FILE, "FILE", "",              \
+        "file of mode 0600 with ACCESS_KEY:SECRET_KEY for the S3 API")                             \
+    ROW(remote_insecure, "remote.insecure", "remote-insecure", KIND_BOOL, "BOOL", "no",            \
+        "allow http:// to a storage that is not on this machine")                                  \
+    ROW(remote_timeout, "remote.timeout", "remote-timeout", KIND_DURATION, "TIME", "30s",          \
+        "silence of the storage after which a request is tried again")                             \
+    ROW(remote_encrypt, "remote.encrypt", "remote-encrypt", KIND_FILE, "FILE", "",                 \
+        "file with the key that seals archives, made if it is missing; empty: no sealing")         \
+    ROW(e2b_pause, "e2b.pause", "e2b-pause", KIND_E2B_PAUSE, "KIND", "freeze",                     \
+        "what a pause of an E2B client does: freeze or deep")
 
 #define DEFINE_INDEX(field, ...) ROW_##field,
 enum { CONFIG_ROWS(DEFINE_INDEX) ROW_COUNT };

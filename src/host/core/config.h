@@ -82,10 +82,18 @@ struct config {
     uint64_t net_bytes_out;   /* 0: no limit */
     uint64_t template_bytes_max;
     uint64_t template_files_max;
-    char *image_registries;       /* that images may come from, with blanks between; "": all */
-    char *image_mirrors;          /* REGISTRY=URL, with blanks between */
-    char *image_insecure;         /* registries without TLS, with blanks between */
-    uint64_t image_cache;         /* bytes of an owner's blobs */
+    char *image_registries; /* that images may come from, with blanks between; "": all */
+    char *image_mirrors;    /* REGISTRY=URL, with blanks between */
+    char *image_insecure;   /* registries without TLS, with blanks between */
+    uint64_t image_cache;   /* bytes of an owner's blobs */
+    char *remote_url;       /* of object storage, see remote/remote.h; "": none */
+    char *remote_endpoint;
+    char *remote_region;
+    char *remote_key_file;
+    uint32_t remote_insecure;     /* 0 or 1 */
+    uint64_t remote_timeout;      /* milliseconds */
+    char *remote_encrypt;         /* file of the key that seals archives; "": none */
+    char *e2b_pause;              /* freeze or deep */
     struct owner_settings owners; /* keys owner.NAME.CEILING; only in the file */
 };
 

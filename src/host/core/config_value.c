@@ -122,6 +122,12 @@ static int text_check(const struct config_row *row, const char *value, struct er
                        value);
     if (row->kind == KIND_NET_DEFAULT && strcmp(value, "none") != 0 && strcmp(value, "open") != 0)
         return err_set(err, ERR_INVALID, "%s must be none or open, not '%s'", row->key, value);
+    if (row->kind == KIND_REMOTE && *value && strncmp(value, "file:///", 8) != 0 &&
+        strncmp(value, "s3://", 5) != 0)
+        return err_set(err, ERR_INVALID, "%s must be file:///DIR or s3://BUCKET[/PREFIX], not '%s'",
+                       row->key, value);
+    if (row->kind == KIND_E2B_PAUSE && strcmp(value, "freeze") != 0 && strcmp(value, "deep") != 0)
+        return err_set(err, ERR_INVALID, "%s must be freeze or deep, not '%s'", row->key, value);
     if (row->kind == KIND_RULES && network_config_rules(value, NULL, false, err) < 0)
         return err_wrap(err, "%s", row->key);
     if ((row->kind == KIND_PROXY && net_proxy_check(value, err) < 0) ||

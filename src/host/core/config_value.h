@@ -28,6 +28,8 @@ enum config_kind {
     KIND_ZONES,
     KIND_REGISTRIES,
     KIND_MIRRORS,
+    KIND_REMOTE,
+    KIND_E2B_PAUSE,
     KIND_LEVEL,
     KIND_U32,
     KIND_AUTO_U32,

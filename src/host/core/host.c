@@ -17,6 +17,8 @@
 #include "base/log.h"
 #include "base/text/parse.h"
 #include "base/xalloc.h"
+#include "host/backup/remote_store.h"
+#include "host/backup/settle.h"
 #include "host/codebase/codebase.h"
 #include "host/core/config.h"
 #include "host/core/descriptors.h"
@@ -272,6 +274,8 @@ static struct host *host_new(const struct config *config, const struct host_exte
 
     host->default_template = xstrdup(config->template);
     host->image_config = image_config_new(config);
+    host->remote = remote_store_new(config);
+    host->has_deep_e2b_pause = strcmp(config->e2b_pause, "deep") == 0;
     (void)snprintf(host->warm_template, sizeof(host->warm_template), "%s", config->template);
     lock_init(&host->owners_lock, LOCK_OWNERS);
     lock_init(&host->lock, LOCK_HOST);
@@ -320,6 +324,7 @@ static void host_free(struct host *host)
     free(host->sandbox_index);
     free(host->default_template);
     image_config_free(host->image_config);
+    remote_store_free(host->remote);
     free(host);
 }
 
@@ -393,6 +398,8 @@ static int host_fill(struct host *host, const struct config *config, struct reco
         r = storage_monitor_start(host, &host->storage_monitor, err);
     if (r == 0)
         r = history_start(host, &host->history, err);
+    if (r == 0)
+        r = settle_start(host, err);
     return r == 0 ? memory_guard_start(host->memory_guard, err) : r;
 }
 
@@ -490,6 +497,8 @@ static bool close_machines(struct host *host)
 {
     bool is_rested = expiry_stop(host->expiry, host->close_deadline_ms);
 
+    settle_stop(host);
+
     memory_guard_stop(host->memory_guard);
     storage_monitor_stop(host->storage_monitor);
     history_stop(TAKE_PTR(host->history));
@@ -550,6 +559,11 @@ struct store *host_store(struct host *host)
 struct secrets *host_secrets(struct host *host)
 {
     return host->secrets;
+}
+
+bool host_has_deep_e2b_pause(const struct host *host)
+{
+    return host->has_deep_e2b_pause;
 }
 
 int host_state_fd(const struct host *host)

@@ -85,6 +85,9 @@ struct llm *host_llm(struct host *host);
 /* Returns a descriptor of the state directory, which host_close closes. */
 int host_state_fd(const struct host *host);
 
+/* Returns whether a pause of an E2B client is a deep one, see e2b.pause in holt.conf(5). */
+bool host_has_deep_e2b_pause(const struct host *host);
+
 /* What the configuration says about tool calls. */
 struct host_tool_settings {
     uint64_t timeout_ms;    /* 0: none */

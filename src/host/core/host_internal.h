@@ -36,12 +36,14 @@ struct reaper;
 struct reactor;
 struct recovery;
 struct registry;
+struct remote_store;
 struct runtime;
 struct runtime_ops;
 struct sandbox;
 struct sandbox_index;
 struct sandbox_limits;
 struct secrets;
+struct settle;
 struct shared_volume_removal;
 struct history;
 struct storage_monitor;
@@ -84,11 +86,14 @@ struct host {
     struct net *net;
     struct llm *llm;
     struct views *views;
+    struct remote_store *remote;            /* object storage, also if none is configured */
+    struct settle *settle;                  /* NULL: not started */
     const struct host_extension *extension; /* NULL: none */
     void *extension_data;
     uint64_t started_ms;
     char *snapshots_prefix; /* of the names of turns, with its dash */
     bool is_stop_all;
+    bool has_deep_e2b_pause;   /* e2b.pause */
     atomic_bool refuses_tools; /* the daemon waits for the last tool calls */
 
     /* host_reload changes these while other threads read them. */
@@ -119,6 +124,7 @@ struct host {
 
     struct image_config *image_config; /* of holt.conf; not changed while the daemon runs */
     atomic_uint pulls, pushes;         /* under way */
+    atomic_uint moves;                 /* sandboxes that are brought from other hosts */
 
     /* Used by the starting thread only. */
     struct recovery *recovery;

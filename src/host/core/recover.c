@@ -7,7 +7,8 @@
  *   paused           like active, and its processes are frozen (again)
  *   rolling-back     the new files were recorded: the sandbox boots on them
  *   destroying       removed
- *   stopped, failed  unchanged */
+ *   stopped, failed  unchanged
+ *   deep-paused      unchanged; files that are still here are leftovers */
 #include "host/core/recover.h"
 
 #include <signal.h>
@@ -422,6 +423,22 @@ static void remove_unfinished(struct sandbox *sandbox)
     sandbox_leave_table(sandbox);
 }
 
+/* The archive has the files. A pause did not get to remove the local ones, or a resume was bringing
+ * them back. */
+static void recover_deep_paused(struct sandbox *sandbox)
+{
+    struct store *store = sandbox->host->store;
+    struct err err = { 0 };
+    int r = volume_purge(store, sandbox->info.id);
+
+    if (r < 0)
+        log_error("the files of deep-paused sandbox '%s' cannot be removed: %s", sandbox->info.id,
+                  strerror(-r));
+    fault_point("recover.deep-paused");
+    if (template_open(store, sandbox->info.template, &sandbox->template_pin, &err) < 0)
+        log_error("sandbox '%s' cannot be resumed: %s", sandbox->info.id, err.msg);
+}
+
 static void sandbox_recover(struct host *host, struct sandbox_info *info)
 {
     struct sandbox *sandbox = sandbox_new(host);
@@ -438,7 +455,9 @@ static void sandbox_recover(struct host *host, struct sandbox_info *info)
         host_dismiss(host, &sandbox->charge);
     } else if (is_wanted || (is_creating && is_complete(sandbox))) {
         process_table_load(sandbox->process_table);
-        if (is_wanted)
+        if (sandbox->info.state == SANDBOX_DEEP_PAUSED)
+            recover_deep_paused(sandbox);
+        else if (is_wanted)
             recover_volume(sandbox);
         else
             recover_created(sandbox);

@@ -2,6 +2,7 @@
 #include "host/core/settings.h"
 
 #include <stdint.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -46,6 +47,8 @@ int settings_check(const struct config *config, struct err *err)
                        TOOL_OUTPUT_TOKENS_MAX);
     if (runtime_find(config->tools_tier_bash, &tier, err) < 0)
         return err_wrap(err, "tools.tier.bash");
+    if (strcmp(config->e2b_pause, "deep") == 0 && !*config->remote_url)
+        return err_set(err, ERR_INVALID, "e2b.pause is deep, but remote.url is not set");
     return runtime_rules_check(config, err) < 0 ? -err->errnum : network_config_check(config, err);
 }
 

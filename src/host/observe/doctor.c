@@ -20,6 +20,7 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "host/backup/remote_store.h"
 #include "host/core/config.h"
 #include "host/core/host.h"
 #include "host/core/sysctl.h"
@@ -361,6 +362,20 @@ static void check_network(const struct config *config, struct finding *ret)
         finding_set(ret, VERDICT_OK, NULL, "holt-net and BPF");
 }
 
+static void check_remote(const struct config *config, struct finding *ret)
+{
+    cleanup_free char *detail = xasprintf("%.200s answers", config->remote_url);
+    struct err err = { 0 };
+    int r = remote_store_probe(config, &err);
+
+    if (r > 0)
+        finding_set(ret, VERDICT_OK, NULL, "none: no deep pauses and no backups (remote.url)");
+    else if (r < 0)
+        finding_set(ret, VERDICT_WARN, "see remote.* in holt.conf(5)", err.msg);
+    else
+        finding_set(ret, VERDICT_OK, NULL, detail);
+}
+
 static const struct {
     const char *name;
     void (*run)(const struct config *config, struct finding *ret);
@@ -380,6 +395,7 @@ static const struct {
     { "runtime bwrap", check_bwrap, NULL },
     { "runtime gvisor", check_gvisor, NULL },
     { "network", check_network, NULL },
+    { "object storage", check_remote, NULL },
 };
 
 static const char *const verdict_names[] = { "ok", "warn", "fail" };

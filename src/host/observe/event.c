@@ -43,6 +43,7 @@ static const struct {
     [EVENT_SANDBOX_IMPORTED] = { "sandbox.imported", "import" },
     [EVENT_SANDBOX_STARTED] = { "sandbox.started", "start" },
     [EVENT_SANDBOX_PAUSED] = { "sandbox.paused", "pause" },
+    [EVENT_SANDBOX_DEEP_PAUSED] = { "sandbox.deep-paused", "deep-pause" },
     [EVENT_SANDBOX_RESUMED] = { "sandbox.resumed", "resume" },
     [EVENT_SANDBOX_STOPPED] = { "sandbox.stopped", "stop" },
     [EVENT_SANDBOX_LOST] = { "sandbox.lost", "lost" },
@@ -102,6 +103,8 @@ static const struct {
     [EVENT_CODEBASE_UNAVAILABLE] = { "codebase.unavailable", "codebase-unavailable" },
     [EVENT_PERMISSIONS_CHANGED] = { "permissions.changed", "permissions-change" },
     [EVENT_PERMISSION_DENIED] = { "permission.denied", "permission-deny" },
+    [EVENT_BACKUP_CREATED] = { "backup.created", "backup-create" },
+    [EVENT_BACKUP_REMOVED] = { "backup.removed", "backup-remove" },
     [EVENT_VOLUME_ADOPTED] = { "volume.adopted", "volume-adopt" },
 };
 

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "host/backup/remote_store.h"
 #include "host/core/host_internal.h"
 #include "host/machine/machine_internal.h"
 #include "host/machine/pool.h"
@@ -370,6 +371,7 @@ void host_capabilities(struct host *host, const char *owner, struct host_capabil
         .quota = store_has_quota(host->store),
         .atomic_snapshots = store_is_atomic(host->store),
         .pause = true,
+        .deep_pause = remote_store_is_usable(host),
         .launch = true,
         .streaming_progress = true,
         .tier_routing = host_check_runtime(host, &holder, runtime_gvisor.name, &ignored) == 0 &&

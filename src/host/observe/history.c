@@ -116,7 +116,7 @@ static void sandboxes_sample(struct host *host, struct history_sample *ret)
     for (size_t i = 0; i < ARRAY_SIZE(census.sandboxes); i++)
         ret->other += census.sandboxes[i];
     ret->active = census.sandboxes[SANDBOX_ACTIVE];
-    ret->paused = census.sandboxes[SANDBOX_PAUSED];
+    ret->paused = census.sandboxes[SANDBOX_PAUSED] + census.sandboxes[SANDBOX_DEEP_PAUSED];
     ret->stopped = census.sandboxes[SANDBOX_STOPPED];
     ret->other -= ret->active + ret->paused + ret->stopped;
     ret->runs = census.runs;

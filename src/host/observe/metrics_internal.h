@@ -17,6 +17,7 @@ enum timed {
     TIMED_ROLLBACK,
     TIMED_FORK,
     TIMED_PAUSE,
+    TIMED_DEEP_PAUSE, /* a deep resume is a resume or a start */
     TIMED_RESUME,
     TIMED_STOP,
     TIMED_START,

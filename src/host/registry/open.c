@@ -148,6 +148,12 @@ static const char *const statement_texts[STATEMENTS] = {
          " DO UPDATE SET version = excluded.version, wanted = excluded.wanted"),
     [STATEMENT_LIST_APPLIED] = ("SELECT codebase, directory, version, wanted FROM codebase_applied"
                                 " ORDER BY codebase, directory"),
+    [STATEMENT_PUT_ARCHIVE] =
+        ("INSERT INTO archives (mark, sandbox, owner, stage) VALUES (?1, ?2, ?3, ?4)"
+         " ON CONFLICT (mark) DO UPDATE SET stage = excluded.stage"),
+    [STATEMENT_REMOVE_ARCHIVE] = "DELETE FROM archives WHERE mark = ?1",
+    [STATEMENT_LIST_ARCHIVES] =
+        "SELECT mark, sandbox, owner, stage FROM archives ORDER BY owner, sandbox, mark",
     [STATEMENT_LIST_MOUNTS] =
         "SELECT path, depot, read_only FROM mounts WHERE sandbox = ?1 ORDER BY path",
 };

@@ -84,10 +84,13 @@ enum registry_statement {
     STATEMENT_REMOVE_LOGIN,
     STATEMENT_LIST_LOGINS,
     STATEMENT_COUNT_LOGINS,
+    STATEMENT_PUT_ARCHIVE,
+    STATEMENT_REMOVE_ARCHIVE,
+    STATEMENT_LIST_ARCHIVES,
     STATEMENTS
 };
 
-enum { REGISTRY_VERSION = 18 };
+enum { REGISTRY_VERSION = 19 };
 
 /* The SQL that leads from each version of the tables to the next. */
 extern const char *const registry_schema[REGISTRY_VERSION];
@@ -146,7 +149,7 @@ struct row_layout {
 
 extern const struct row_layout row_sandbox, row_label, row_mount, row_snapshot, row_volume,
     row_template, row_share, row_ceiling, row_session, row_secret, row_codebase, row_version,
-    row_applied, row_login;
+    row_applied, row_login, row_archive;
 
 /* Appends "a, b, c", "?2, ?3, ?4" (first = 2) or "b = excluded.b, c = excluded.c". The last one
  * leaves out the key, the first column: setting it, even to itself, would make SQLite search all

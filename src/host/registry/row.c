@@ -9,6 +9,7 @@
 #include "host/codebase/codebase.h"
 #include "host/image/login_registry.h"
 #include "host/owner/ceiling_registry.h"
+#include "host/registry/archive.h"
 #include "host/registry/registry_internal.h"
 #include "host/secret/secret_registry.h"
 #include "host/volume/named_volume.h"
@@ -52,6 +53,7 @@ static const struct row_field sandbox_fields[] = {
     SANDBOX(ROW_TEXT, codebase_path),
     SANDBOX(ROW_U32, codebase_version),
     SANDBOX(ROW_U32, codebase_base),
+    SANDBOX(ROW_TEXT, archive),
 };
 
 static const struct row_field label_fields[] = {
@@ -91,6 +93,13 @@ static const struct row_field applied_fields[] = {
     FIELD(codebase_applied, ROW_TEXT, "directory", directory),
     FIELD(codebase_applied, ROW_U32, "version", version),
     FIELD(codebase_applied, ROW_U32, "wanted", wanted),
+};
+
+static const struct row_field archive_fields[] = {
+    FIELD(archive_record, ROW_TEXT, "mark", mark),
+    FIELD(archive_record, ROW_TEXT, "sandbox", sandbox),
+    FIELD(archive_record, ROW_TEXT, "owner", owner),
+    FIELD(archive_record, ROW_U32, "stage", stage),
 };
 
 static const struct row_field template_fields[] = {
@@ -160,6 +169,7 @@ const struct row_layout row_version = { "codebase_versions", version_fields,
                                         ARRAY_SIZE(version_fields) };
 const struct row_layout row_applied = { "codebase_applied", applied_fields,
                                         ARRAY_SIZE(applied_fields) };
+const struct row_layout row_archive = { "archives", archive_fields, ARRAY_SIZE(archive_fields) };
 const struct row_layout row_template = { "templates", template_fields,
                                          ARRAY_SIZE(template_fields) };
 const struct row_layout row_share = { "shares", share_fields, ARRAY_SIZE(share_fields) };

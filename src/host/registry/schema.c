@@ -265,8 +265,18 @@ static const char schema_18[] = "CREATE TABLE IF NOT EXISTS image_logins ("
                                 " PRIMARY KEY (owner, registry)"
                                 ") STRICT, WITHOUT ROWID;";
 
+/* Deep pauses: the mark of the archive that has a sandbox's files, and the archives in object
+ * storage that this host answers for (see archive.h). */
+static const char schema_19[] = "ALTER TABLE sandboxes ADD COLUMN archive TEXT NOT NULL DEFAULT '';"
+                                "CREATE TABLE IF NOT EXISTS archives ("
+                                " mark TEXT PRIMARY KEY,"
+                                " sandbox TEXT NOT NULL,"
+                                " owner TEXT NOT NULL,"
+                                " stage INTEGER NOT NULL"
+                                ") STRICT, WITHOUT ROWID;";
+
 const char *const registry_schema[REGISTRY_VERSION] = {
-    schema_1,  schema_2,  schema_3,  schema_4,  schema_5,  schema_6,
-    schema_7,  schema_8,  schema_9,  schema_10, schema_11, schema_12,
-    schema_13, schema_14, schema_15, schema_16, schema_17, schema_18,
+    schema_1,  schema_2,  schema_3,  schema_4,  schema_5,  schema_6,  schema_7,
+    schema_8,  schema_9,  schema_10, schema_11, schema_12, schema_13, schema_14,
+    schema_15, schema_16, schema_17, schema_18, schema_19,
 };

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/xalloc.h"
+#include "host/backup/remote_store.h"
 #include "host/codebase/codebase.h"
 #include "host/core/host_internal.h"
 #include "host/machine/machine_internal.h"
@@ -62,6 +63,12 @@ static int spec_check(struct host *host, const struct sandbox_spec *spec, struct
         (void)err_set(err, ERR_UNSUPPORTED, "the '%s' storage backend does not support quotas",
                       store_backend(host->store));
         r = err_remedy(err, "request no quota, or set the storage to btrfs or zfs in holt.conf(5)");
+    }
+    if (r == 0 && !remote_store_is_set(host) &&
+        ((spec->ttl_ms && spec->expire_action == ACTION_DEEP_PAUSE) ||
+         (spec->idle_timeout_ms && spec->idle_action == ACTION_DEEP_PAUSE))) {
+        (void)err_set(err, ERR_UNSUPPORTED, "this host has no object storage for deep pauses");
+        r = err_remedy(err, "set remote.url in holt.conf(5), or choose another action");
     }
     return r == 0 ? host_check_space(host, err) : r;
 }
@@ -301,6 +308,8 @@ int sandbox_create(struct host *host, const struct sandbox_spec *spec, struct sa
     if (r < 0)
         return metrics_note(host->metrics, TIMED_CREATE, began_ns, r);
     sandbox = sandbox_new(host);
+    if (spec->id)
+        (void)snprintf(sandbox->info.id, sizeof(sandbox->info.id), "%s", spec->id);
     r = info_fill(sandbox, spec, err);
     if (r == 0)
         r = sandbox_build(sandbox, spec, err);

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/json.h"
+#include "host/backup/settle.h"
 #include "host/core/extension.h"
 #include "host/core/host_internal.h"
 #include "host/machine/machine_internal.h"
@@ -156,7 +157,10 @@ static int destroy_run(struct sandbox *sandbox, struct err *err)
     if (r < 0)
         return destroy_fail(sandbox, err);
     fault_point("destroy.forgotten");
+    template_close(TAKE_PTR(sandbox->template_pin));
     sandbox_leave_table(sandbox);
+    if (sandbox->info.archive[0])
+        settle_wake(sandbox->host);
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/thread.h"
 #include "base/xalloc.h"
+#include "host/backup/deep_pause.h"
 #include "host/machine/machine_internal.h"
 #include "host/observe/event_internal.h"
 #include "host/process/processes.h"
@@ -37,7 +38,14 @@ struct expiry {
 };
 
 /* What the expiry thread has to do with a sandbox. */
-enum duty { DUTY_NONE, DUTY_HANDLE_LOSS, DUTY_KILL, DUTY_PAUSE, DUTY_STOP };
+enum duty {
+    DUTY_NONE,
+    DUTY_HANDLE_LOSS,
+    DUTY_KILL,
+    DUTY_PAUSE,
+    DUTY_STOP,
+    DUTY_DEEP_PAUSE,
+};
 
 /* A duty that a thread of its own performs. */
 struct action {
@@ -58,9 +66,14 @@ static bool is_machine_gone(struct machine *machine)
 
 static enum duty duty_of_action(enum sandbox_action action)
 {
-    if (action == ACTION_STOP)
-        return DUTY_STOP;
-    return action == ACTION_PAUSE ? DUTY_PAUSE : DUTY_KILL;
+    static const enum duty duties[] = {
+        [ACTION_KILL] = DUTY_KILL,
+        [ACTION_PAUSE] = DUTY_PAUSE,
+        [ACTION_STOP] = DUTY_STOP,
+        [ACTION_DEEP_PAUSE] = DUTY_DEEP_PAUSE,
+    };
+
+    return duties[action];
 }
 
 /* Returns whether no time is left; otherwise lowers *wait_ms to what is left. */
@@ -126,24 +139,42 @@ static bool sandbox_is_expired(const struct sandbox *sandbox)
 /* Emits the event that says which time is over and which action follows. */
 static void expiry_emit(struct sandbox *sandbox, enum duty duty)
 {
-    enum sandbox_action action = ACTION_KILL;
+    static const enum sandbox_action actions[] = {
+        [DUTY_KILL] = ACTION_KILL,
+        [DUTY_PAUSE] = ACTION_PAUSE,
+        [DUTY_STOP] = ACTION_STOP,
+        [DUTY_DEEP_PAUSE] = ACTION_DEEP_PAUSE,
+    };
     bool is_old;
 
-    if (duty != DUTY_KILL)
-        action = duty == DUTY_PAUSE ? ACTION_PAUSE : ACTION_STOP;
     lock_take(&sandbox->lock);
     is_old = sandbox_is_expired(sandbox);
     lock_release(&sandbox->lock);
     sandbox_event(sandbox, EVENT_SANDBOX_EXPIRED,
                   json_pack("{s:s, s:s}", "time", is_old ? "ttl" : "idle", "action",
-                            sandbox_action_name(action)));
+                            sandbox_action_name(actions[duty])));
+}
+
+/* A sandbox whose time is over does not go on running: one that cannot be moved to the storage is
+ * stopped, with the reason. */
+static void deep_pause_or_stop(struct sandbox *sandbox)
+{
+    struct err err = { 0 }, ignored;
+
+    if (sandbox_deep_pause(sandbox, &err) == 0)
+        return;
+    (void)sandbox_stop(sandbox, &ignored);
+    lock_take(&sandbox->lock);
+    if (sandbox->info.state == SANDBOX_STOPPED && !sandbox->info.reason[0])
+        (void)snprintf(sandbox->info.reason, sizeof(sandbox->info.reason), "%.200s", err.msg);
+    lock_release(&sandbox->lock);
 }
 
 static void duty_perform(struct sandbox *sandbox, enum duty duty)
 {
     struct err err = { 0 };
 
-    if (duty == DUTY_KILL || duty == DUTY_PAUSE || duty == DUTY_STOP)
+    if (duty != DUTY_NONE && duty != DUTY_HANDLE_LOSS)
         expiry_emit(sandbox, duty);
 
     if (duty == DUTY_HANDLE_LOSS) {
@@ -152,13 +183,16 @@ static void duty_perform(struct sandbox *sandbox, enum duty duty)
     } else if (duty == DUTY_KILL) {
         sandbox_set_quota_killer(sandbox);
         (void)sandbox_destroy(sandbox, &err);
-    } else if (duty == DUTY_PAUSE || duty == DUTY_STOP) {
+    } else if (duty != DUTY_NONE) {
         /* An expiry acts once: a client that resumes the sandbox wants it to run. */
         lock_take(&sandbox->lock);
         if (sandbox_is_expired(sandbox))
             sandbox_expire_at(sandbox, 0);
         lock_release(&sandbox->lock);
-        (void)(duty == DUTY_PAUSE ? sandbox_pause(sandbox, &err) : sandbox_stop(sandbox, &err));
+        if (duty == DUTY_DEEP_PAUSE)
+            deep_pause_or_stop(sandbox);
+        else
+            (void)(duty == DUTY_PAUSE ? sandbox_pause(sandbox, &err) : sandbox_stop(sandbox, &err));
     }
 }
 

@@ -12,27 +12,29 @@
  * back, creating) fails at once instead of waiting, so that the client can decide. */
 enum gate_result { GATE_NO, GATE_YES, GATE_PAUSED, GATE_ROLLING, GATE_DESTROYING, GATE_WAIT };
 
-#define STATES(creating, active, pausing, paused, stopped, rolling, failed)                        \
+#define STATES(creating, active, pausing, paused, stopped, rolling, failed, deep)                  \
     {                                                                                              \
         [SANDBOX_CREATING] = GATE_##creating, [SANDBOX_ACTIVE] = GATE_##active,                    \
         [SANDBOX_PAUSING] = GATE_##pausing, [SANDBOX_PAUSED] = GATE_##paused,                      \
         [SANDBOX_STOPPED] = GATE_##stopped, [SANDBOX_ROLLING_BACK] = GATE_##rolling,               \
-        [SANDBOX_DESTROYING] = GATE_DESTROYING, [SANDBOX_FAILED] = GATE_##failed                   \
+        [SANDBOX_DESTROYING] = GATE_DESTROYING, [SANDBOX_FAILED] = GATE_##failed,                  \
+        [SANDBOX_DEEP_PAUSED] = GATE_##deep                                                        \
     }
 
 static const enum gate_result gate_results[OPERATIONS][SANDBOX_STATES] = {
-    [OPERATION_EXEC] = STATES(NO, YES, PAUSED, PAUSED, NO, ROLLING, NO),
-    [OPERATION_TURN] = STATES(NO, YES, PAUSED, PAUSED, YES, ROLLING, NO),
-    [OPERATION_SNAPSHOT] = STATES(NO, YES, WAIT, YES, YES, ROLLING, NO),
-    [OPERATION_FORK] = STATES(NO, YES, WAIT, YES, YES, ROLLING, NO),
-    [OPERATION_ROLLBACK] = STATES(NO, YES, PAUSED, PAUSED, YES, ROLLING, NO),
-    [OPERATION_UNMARK] = STATES(NO, YES, WAIT, YES, YES, WAIT, YES),
-    [OPERATION_UPDATE] = STATES(NO, YES, WAIT, YES, YES, WAIT, YES),
-    [OPERATION_TIER] = STATES(NO, YES, PAUSED, PAUSED, NO, ROLLING, NO),
-    [OPERATION_PAUSE] = STATES(NO, YES, PAUSED, PAUSED, NO, ROLLING, NO),
-    [OPERATION_RESUME] = STATES(NO, NO, WAIT, YES, NO, ROLLING, NO),
-    [OPERATION_STOP] = STATES(NO, YES, WAIT, YES, YES, WAIT, YES),
-    [OPERATION_START] = STATES(NO, NO, NO, NO, YES, ROLLING, YES),
+    [OPERATION_EXEC] = STATES(NO, YES, PAUSED, PAUSED, NO, ROLLING, NO, PAUSED),
+    [OPERATION_TURN] = STATES(NO, YES, PAUSED, PAUSED, YES, ROLLING, NO, PAUSED),
+    [OPERATION_SNAPSHOT] = STATES(NO, YES, WAIT, YES, YES, ROLLING, NO, PAUSED),
+    [OPERATION_FORK] = STATES(NO, YES, WAIT, YES, YES, ROLLING, NO, PAUSED),
+    [OPERATION_ROLLBACK] = STATES(NO, YES, PAUSED, PAUSED, YES, ROLLING, NO, PAUSED),
+    [OPERATION_UNMARK] = STATES(NO, YES, WAIT, YES, YES, WAIT, YES, PAUSED),
+    [OPERATION_UPDATE] = STATES(NO, YES, WAIT, YES, YES, WAIT, YES, PAUSED),
+    [OPERATION_TIER] = STATES(NO, YES, PAUSED, PAUSED, NO, ROLLING, NO, PAUSED),
+    [OPERATION_PAUSE] = STATES(NO, YES, PAUSED, PAUSED, NO, ROLLING, NO, PAUSED),
+    [OPERATION_RESUME] = STATES(NO, NO, WAIT, YES, NO, ROLLING, NO, YES),
+    [OPERATION_STOP] = STATES(NO, YES, WAIT, YES, YES, WAIT, YES, PAUSED),
+    [OPERATION_START] = STATES(NO, NO, NO, NO, YES, ROLLING, YES, YES),
+    [OPERATION_DEEP_PAUSE] = STATES(NO, YES, WAIT, YES, YES, ROLLING, NO, PAUSED),
 };
 
 static int gate_error(const struct sandbox *sandbox, enum gate_result result, struct err *err)

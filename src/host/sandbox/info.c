@@ -9,16 +9,18 @@
 #include "base/xalloc.h"
 
 static const char *const states[SANDBOX_STATES] = {
-    [SANDBOX_CREATING] = "creating",     [SANDBOX_ACTIVE] = "active",
-    [SANDBOX_PAUSING] = "pausing",       [SANDBOX_PAUSED] = "paused",
-    [SANDBOX_STOPPED] = "stopped",       [SANDBOX_ROLLING_BACK] = "rolling-back",
-    [SANDBOX_DESTROYING] = "destroying", [SANDBOX_FAILED] = "failed",
+    [SANDBOX_CREATING] = "creating",       [SANDBOX_ACTIVE] = "active",
+    [SANDBOX_PAUSING] = "pausing",         [SANDBOX_PAUSED] = "paused",
+    [SANDBOX_STOPPED] = "stopped",         [SANDBOX_ROLLING_BACK] = "rolling-back",
+    [SANDBOX_DESTROYING] = "destroying",   [SANDBOX_FAILED] = "failed",
+    [SANDBOX_DEEP_PAUSED] = "deep-paused",
 };
 
 static const char *const actions[] = {
     [ACTION_KILL] = "kill",
     [ACTION_PAUSE] = "pause",
     [ACTION_STOP] = "stop",
+    [ACTION_DEEP_PAUSE] = "deep-pause",
 };
 
 static const char *const kinds[] = {

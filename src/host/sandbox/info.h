@@ -26,6 +26,7 @@ enum {
     SANDBOX_SECRETS_TEXT_MAX = 8 * 1024,
     SANDBOX_MOUNTS_MAX = 8,
     SNAPSHOT_NOTE_MAX = 255,
+    ARCHIVE_MARK_LEN = 16,
     MOUNT_PATH_MAX = 255,
 };
 
@@ -38,6 +39,7 @@ enum sandbox_state {
     SANDBOX_ROLLING_BACK,
     SANDBOX_DESTROYING,
     SANDBOX_FAILED,
+    SANDBOX_DEEP_PAUSED,
     SANDBOX_STATES
 };
 
@@ -46,9 +48,9 @@ const char *sandbox_state_name(enum sandbox_state state);
 bool sandbox_state_parse(const char *name, enum sandbox_state *ret);
 
 /* What happens when a sandbox expires or has been idle for too long. */
-enum sandbox_action { ACTION_KILL, ACTION_PAUSE, ACTION_STOP };
+enum sandbox_action { ACTION_KILL, ACTION_PAUSE, ACTION_STOP, ACTION_DEEP_PAUSE };
 
-const char *sandbox_action_name(enum sandbox_action action); /* "kill", "pause", "stop" */
+const char *sandbox_action_name(enum sandbox_action action); /* "kill", "pause", ... */
 bool sandbox_action_parse(const char *name, enum sandbox_action *ret);
 
 /* A shared volume (host/volume/shared_volume.h) mounted in a sandbox. Snapshots do not contain
@@ -90,6 +92,7 @@ struct sandbox_info {
     uint32_t snapshot_count;          /* filled in for clients; not stored */
     char base[SNAPSHOT_NAME_MAX + 1]; /* snapshot that the files derive from; "": the template */
     uint64_t space_used;              /* filled in for clients; not stored */
+    uint64_t transfer_done, transfer_total; /* bytes; 0: none; filled in for clients; not stored */
     uint64_t denials; /* by permissions, since the start; filled in for clients; not stored */
 
     uint64_t expires_ms; /* 0: never */
@@ -103,6 +106,9 @@ struct sandbox_info {
     char limits_group[RUNTIME_ID_MAX]; /* of the machine */
     uint32_t uid_slot;
     uint32_t generation; /* of the live tree */
+
+    /* Of a deep-paused sandbox: names its archive (host/backup/deep_pause.h). */
+    char archive[ARCHIVE_MARK_LEN + 1];
 };
 
 /* Frees the members that the info owns. */

@@ -59,7 +59,8 @@ static bool sandbox_is_asleep(const struct sandbox *sandbox)
 {
     enum sandbox_state state = sandbox->info.state;
 
-    return state == SANDBOX_PAUSING || state == SANDBOX_PAUSED || state == SANDBOX_STOPPED;
+    return state == SANDBOX_PAUSING || state == SANDBOX_PAUSED || state == SANDBOX_STOPPED ||
+           state == SANDBOX_DEEP_PAUSED;
 }
 
 /* Sets the expiry in memory, where it takes effect at once. */

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/json.h"
+#include "host/backup/deep_pause.h"
 #include "host/core/descriptors.h"
 #include "host/core/host_internal.h"
 #include "host/machine/machine_internal.h"
@@ -114,23 +115,35 @@ static int tools_await(struct sandbox *sandbox, uint64_t deadline_ms, int watch_
     return 0;
 }
 
-int sandbox_pause_drained(struct sandbox *sandbox, int watch_fd, struct err *err)
+typedef int pause_fn(struct sandbox *sandbox, struct err *err);
+
+static int drain_and(pause_fn *pause, struct sandbox *sandbox, int watch_fd, struct err *err)
 {
     uint64_t ms = sandbox->host->pause_drain_ms;
     int r;
 
     if (ms == 0)
-        return sandbox_pause(sandbox, err);
+        return pause(sandbox, err);
     lock_take(&sandbox->lock);
     sandbox->drains++;
     r = tools_await(sandbox, clock_after_ms(ms), watch_fd, err);
     lock_release(&sandbox->lock);
     if (r == 0)
-        r = sandbox_pause(sandbox, err);
+        r = pause(sandbox, err);
     lock_take(&sandbox->lock);
     sandbox->drains--;
     lock_release(&sandbox->lock);
     return r;
+}
+
+int sandbox_pause_drained(struct sandbox *sandbox, int watch_fd, struct err *err)
+{
+    return drain_and(sandbox_pause, sandbox, watch_fd, err);
+}
+
+int sandbox_deep_pause_drained(struct sandbox *sandbox, int watch_fd, struct err *err)
+{
+    return drain_and(sandbox_deep_pause, sandbox, watch_fd, err);
 }
 
 int sandbox_resume(struct sandbox *sandbox, struct err *err)
@@ -141,6 +154,9 @@ int sandbox_resume(struct sandbox *sandbox, struct err *err)
 
     if (r < 0)
         return metrics_note(sandbox->host->metrics, TIMED_RESUME, began_ns, r);
+    if (state == SANDBOX_DEEP_PAUSED)
+        return metrics_note(sandbox->host->metrics, TIMED_RESUME, began_ns,
+                            sandbox_deep_resume(sandbox, err));
     r = sandbox_record(sandbox, SANDBOX_ACTIVE, err);
     fault_point("resume.recorded");
     if (r == 0)
@@ -181,15 +197,13 @@ int sandbox_stop(struct sandbox *sandbox, struct err *err)
     return metrics_note(sandbox->host->metrics, TIMED_STOP, began_ns, r);
 }
 
-int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err *err)
+int sandbox_end_machine(struct sandbox *sandbox, enum sandbox_state before, struct err *err)
 {
     struct err ignored;
     int r;
 
-    if (before == SANDBOX_STOPPED || before == SANDBOX_FAILED) {
-        sandbox_finish(sandbox, before);
+    if (before == SANDBOX_STOPPED || before == SANDBOX_FAILED)
         return 0;
-    }
     shells_save(sandbox);
     sandbox_set_state(sandbox, SANDBOX_STOPPED);
     /* A process that has not started by then is killed with the others. */
@@ -197,7 +211,7 @@ int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err 
     r = sandbox_record_stop(sandbox, err);
     fault_point("stop.recorded");
     if (r < 0) {
-        sandbox_finish(sandbox, before);
+        sandbox_set_state(sandbox, before);
         return r;
     }
     sandbox_set_killer(sandbox, KILLER_STOP);
@@ -205,8 +219,15 @@ int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err 
     shells_set_dormant(sandbox);
     fault_point("stop.ended");
     sandbox_event(sandbox, EVENT_SANDBOX_STOPPED, NULL);
-    sandbox_finish(sandbox, SANDBOX_STOPPED);
     return 0;
+}
+
+int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err *err)
+{
+    int r = sandbox_end_machine(sandbox, before, err);
+
+    sandbox_finish(sandbox, r < 0 || before == SANDBOX_FAILED ? before : SANDBOX_STOPPED);
+    return r;
 }
 
 /* A failed sandbox may have no open volume. */
@@ -226,6 +247,29 @@ static int sandbox_ensure_volume(struct sandbox *sandbox, struct err *err)
     return 0;
 }
 
+int sandbox_check_room(struct sandbox *sandbox, struct err *err)
+{
+    int r = descriptors_check_sandbox(err);
+
+    if (r == 0)
+        r = cgroup_root_check_room(sandbox->host->cgroups, err);
+    return r == 0 ? memory_guard_check(sandbox->host->memory_guard, err) : r;
+}
+
+int sandbox_boot_recorded(struct sandbox *sandbox, struct err *err)
+{
+    int r = sandbox_ensure_volume(sandbox, err);
+
+    if (r == 0)
+        r = sandbox_boot(sandbox, err);
+    if (r == 0) {
+        r = sandbox_record(sandbox, SANDBOX_ACTIVE, err);
+        if (r < 0)
+            (void)sandbox_unboot(sandbox, NULL);
+    }
+    return r;
+}
+
 int sandbox_start(struct sandbox *sandbox, struct err *err)
 {
     uint64_t began_ns = clock_ns();
@@ -234,20 +278,12 @@ int sandbox_start(struct sandbox *sandbox, struct err *err)
 
     if (r < 0)
         return metrics_note(sandbox->host->metrics, TIMED_START, began_ns, r);
-    r = descriptors_check_sandbox(err);
+    if (before == SANDBOX_DEEP_PAUSED)
+        return metrics_note(sandbox->host->metrics, TIMED_START, began_ns,
+                            sandbox_deep_resume(sandbox, err));
+    r = sandbox_check_room(sandbox, err);
     if (r == 0)
-        r = cgroup_root_check_room(sandbox->host->cgroups, err);
-    if (r == 0)
-        r = memory_guard_check(sandbox->host->memory_guard, err);
-    if (r == 0)
-        r = sandbox_ensure_volume(sandbox, err);
-    if (r == 0)
-        r = sandbox_boot(sandbox, err);
-    if (r == 0) {
-        r = sandbox_record(sandbox, SANDBOX_ACTIVE, err);
-        if (r < 0)
-            (void)sandbox_unboot(sandbox, NULL);
-    }
+        r = sandbox_boot_recorded(sandbox, err);
     fault_point("start.done");
     if (r == 0)
         sandbox_event(sandbox, EVENT_SANDBOX_STARTED, NULL);

@@ -57,6 +57,7 @@ void sandbox_unref(struct sandbox *sandbox)
     if (sandbox->extension_data)
         sandbox->host->extension->sandbox_free(sandbox->extension_data);
     volume_close(sandbox->volume);
+    template_close(sandbox->template_pin);
     process_table_unref(sandbox->process_table);
     sandbox_info_done(&sandbox->info);
     free(sandbox->learning);
@@ -117,6 +118,8 @@ void sandbox_get_info(struct sandbox *sandbox, bool wants_space, struct sandbox_
     (void)sandbox_times_correct(&sandbox->times, ret);
     lock_release(&sandbox->lock);
     ret->space_used = used;
+    ret->transfer_done = atomic_load(&sandbox->transfer_done);
+    ret->transfer_total = atomic_load(&sandbox->transfer_total);
 }
 
 struct volume *sandbox_pin(struct sandbox *sandbox)

@@ -5,17 +5,18 @@
  * The operations that each state allows, and the cause (err_cause_name) of an error: ROLLING is
  * RollbackInProgress, PAUSED is SessionPaused, NO is InvalidState.
  *
- *              creating  active  pausing  paused  stopped  rolling-back  failed
- *   exec       NO        yes     PAUSED   PAUSED  NO       ROLLING       NO
- *   turn       NO        yes     PAUSED   PAUSED  yes      ROLLING       NO
- *   snapshot   NO        yes     waits    yes     yes      ROLLING       NO
- *   fork       NO        yes     waits    yes     yes      ROLLING       NO
- *   rollback   NO        yes     PAUSED   PAUSED  yes      ROLLING       NO
- *   pause      NO        yes     PAUSED   PAUSED  NO       ROLLING       NO
- *   resume     NO        NO      waits    yes     NO       ROLLING       NO
- *   stop       NO        yes     waits    yes     yes      waits         yes
- *   start      NO        NO      NO       NO      yes      ROLLING       yes
- *   update     NO        yes     waits    yes     yes      waits         yes
+ *              creating  active  pausing  paused  stopped  rolling-back  failed  deep-paused
+ *   exec       NO        yes     PAUSED   PAUSED  NO       ROLLING       NO      PAUSED
+ *   turn       NO        yes     PAUSED   PAUSED  yes      ROLLING       NO      PAUSED
+ *   snapshot   NO        yes     waits    yes     yes      ROLLING       NO      PAUSED
+ *   fork       NO        yes     waits    yes     yes      ROLLING       NO      PAUSED
+ *   rollback   NO        yes     PAUSED   PAUSED  yes      ROLLING       NO      PAUSED
+ *   pause      NO        yes     PAUSED   PAUSED  NO       ROLLING       NO      PAUSED
+ *   deep pause NO        yes     waits    yes     yes      ROLLING       NO      PAUSED
+ *   resume     NO        NO      waits    yes     NO       ROLLING       NO      yes
+ *   stop       NO        yes     waits    yes     yes      waits         yes     PAUSED
+ *   start      NO        NO      NO       NO      yes      ROLLING       yes     yes
+ *   update     NO        yes     waits    yes     yes      waits         yes     PAUSED
  *
  * Every state allows destroy, which waits for the running operation, and all reads. The errors of a
  * failed sandbox contain the reason of the failure. A sandbox that is being destroyed returns
@@ -44,6 +45,7 @@ struct sandbox;
 
 struct sandbox_spec {
     const struct caller *caller; /* on whose behalf: gives the owner and the labels of its scope */
+    const char *id;              /* NULL: a new one; no other sandbox has it */
     const char *name;            /* NULL: none; unique for its owner; valid wherever an id is */
     const char *template;        /* a word of the caller's; NULL: the daemon's default */
     const char *stored_template; /* instead: its name in the store; it was found for the caller */
@@ -225,6 +227,10 @@ int sandbox_tool_began(struct sandbox *sandbox, struct err *err);
 /* Counts the end of a tool call that had begun. */
 void sandbox_tool_ended(struct sandbox *sandbox);
 
+/* Does the same before sandbox_deep_pause (host/backup/deep_pause.h). */
+int sandbox_deep_pause_drained(struct sandbox *sandbox, int watch_fd, struct err *err);
+
+/* Continues the processes, or fetches a deep-paused sandbox and starts it. */
 int sandbox_resume(struct sandbox *sandbox, struct err *err);
 
 /* Ends all processes and keeps the files. Idempotent. */

@@ -32,6 +32,7 @@ enum operation {
     OPERATION_UNMARK,
     OPERATION_UPDATE,
     OPERATION_TIER, /* starts the second machine */
+    OPERATION_DEEP_PAUSE,
     OPERATIONS
 };
 
@@ -75,10 +76,12 @@ struct sandbox {
     unsigned drains;          /* pauses that wait for them: no further one may begin */
     unsigned starting;        /* processes being started in the machine */
     unsigned attached;        /* clients attached to a process */
-    unsigned pins;            /* other users of the volume, see sandbox_pin */
+    atomic_uint_fast64_t transfer_done, transfer_total; /* bytes, see host/backup/transfer.h */
+    unsigned pins; /* other users of the volume, see sandbox_pin */
     struct volume *volume;
-    struct machine *machine; /* NULL: not running */
-    struct machine *second;  /* for calls of a higher tier, see tier.c; NULL: not started */
+    struct template *template_pin; /* of a deep-paused sandbox, which has no volume; NULL: none */
+    struct machine *machine;       /* NULL: not running */
+    struct machine *second;        /* for calls of a higher tier, see tier.c; NULL: not started */
     struct service *services;
     struct process_table *process_table; /* set when the sandbox enters the host's table */
     struct shell *shells;                /* see shell_internal.h */
@@ -267,6 +270,17 @@ bool sandbox_unboot(struct sandbox *sandbox, struct volume_mounts *ret_root);
 /* Stops a sandbox that was in this state. The caller runs an operation, or no other thread can
  * begin one. */
 int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err *err);
+
+/* Ends the machine of a sandbox that was in this state and records it as stopped. The caller runs
+ * an operation. */
+int sandbox_end_machine(struct sandbox *sandbox, enum sandbox_state before, struct err *err);
+
+/* Boots a stopped sandbox and records it as active. The caller runs an operation, and has checked
+ * that the host has room. */
+int sandbox_boot_recorded(struct sandbox *sandbox, struct err *err);
+
+/* Fails unless this machine can run one more sandbox. */
+int sandbox_check_room(struct sandbox *sandbox, struct err *err);
 
 /* Cleans up after a machine that ended unexpectedly, and records the sandbox as stopped. */
 void sandbox_handle_loss(struct sandbox *sandbox);

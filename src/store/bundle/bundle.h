@@ -10,6 +10,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,7 +25,7 @@ enum { BUNDLE_LAYERS_MAX = 1024 };
 
 /* A state of the volume, see volume_view. */
 struct bundle_state {
-    const char *snapshot; /* "": the template */
+    const char *snapshot; /* "": the template; NULL: the live tree, which does not change */
     uint64_t taken_ms;    /* wall-clock time of a snapshot; else 0 */
 };
 
@@ -38,6 +39,7 @@ struct bundle {
     struct volume *volume;
     const struct bundle_state *states; /* the first is the template */
     size_t count;
+    bool omits_template; /* its layer is empty: who imports the bundle has the template */
 
     struct bundle_layer *layers; /* what follows is made by bundle_measure */
     struct bundle_layer config_blob, manifest_blob;

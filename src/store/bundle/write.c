@@ -58,13 +58,14 @@ static int layer_send(const struct bundle *bundle, size_t index, struct tar_out 
                       struct err *err)
 {
     struct volume_view old = { .tree_count = 0 }, new = { .tree_count = 0 };
-    int r = state_open(bundle, index, &new, err);
+    bool is_omitted = index == 0 && bundle->omits_template;
+    int r = is_omitted ? 0 : state_open(bundle, index, &new, err);
 
     if (r == 0 && index == 0)
         view_empty(&new, &old);
     else if (r == 0)
         r = state_open(bundle, index - 1, &old, err);
-    if (r == 0)
+    if (r == 0 && !is_omitted)
         r = layer_write(out, &old, &new, index ? bundle->states[index - 1].taken_ms : 0, err);
     volume_view_done(bundle->volume, &old);
     volume_view_done(bundle->volume, &new);

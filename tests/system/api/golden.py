@@ -83,9 +83,9 @@ def error_of(answer):
 
 # --- values that differ from run to run -------------------------------------------------------------------------------
 
-NUMBERS = {"durationMs", "cpuMs", "memoryPeakBytes", "spaceUsed", "ageMs", "cpuUs", "cacheBytes", "usedBytes",
+NUMBERS = {"durationMs", "cpuMs", "memoryPeakBytes", "spaceUsed", "ageMs", "cpuUs", "cacheBytes", "usedBytes", "storedBytes",
            "availableBytes", "usedPercent", "uptimeMs", "poolReady", "inode", "seq", "sizeBytes", "cpuMillis",
-           "maxMessageBytes", "pid", "shown"}
+           "maxMessageBytes", "bytes", "objects", "pid", "shown"}
 BY_PATH = {  # the same names are constant elsewhere
     ("stats", "memoryBytes"), ("usage", "memoryBytes"), ("stats", "pids"), ("templates", "files"), ("templates", "createdAt"),
     ("template", "files"), ("template", "createdAt"), ("verdict", "lines"), ("progress", "bytes"),
@@ -305,6 +305,27 @@ def secret_calls(call):
     call("remove a secret", "SecretService/Remove", secret="service")
     call("remove a secret by owner", "SecretService/Remove", secret="root/query")
     call("remove no secret", "SecretService/Remove", secret="service")
+
+
+def backup_calls(call):
+    call("create for backups", "SandboxService/Create", name="kept")
+    call("pause deeply", "SandboxService/Pause", sandboxId="kept", deep=True)
+    call("exec in a deep-paused one", "ShellService/Open", sandboxId="kept", name="main")
+    call("back up a deep-paused one", "BackupService/Create", sandboxId="kept")
+    call("resume a deep-paused one", "SandboxService/Resume", sandboxId="kept")
+    call("resume on no host", "SandboxService/Resume", sandboxId="sb-0123456789abcdef")
+    call("no backups", "BackupService/List")
+    backup = call("back up", "BackupService/Create", sandboxId="kept")["backup"]["name"]
+    call("back up no snapshot", "BackupService/Create", sandboxId="kept", snapshot="none")
+    call("backups", "BackupService/List", sandboxId="kept")
+    call("restore", "BackupService/Restore", name=backup, sandboxName="restored")
+    call("restore again", "BackupService/Restore", name=backup, sandboxName="restored")
+    call("restore no backup", "BackupService/Restore", name="none")
+    call("remove a backup", "BackupService/Remove", name=backup)
+    call("remove no backup", "BackupService/Remove", name=backup)
+    call("collect backups", "BackupService/Collect")
+    call("destroy kept", "SandboxService/Destroy", sandboxId="kept")
+    call("destroy restored", "SandboxService/Destroy", sandboxId="restored")
 
 
 def permission_calls(call):
@@ -724,6 +745,7 @@ def all_calls(daemon, directory):
     agent_calls(call)
     volume_calls(call)
     secret_calls(call)
+    backup_calls(call)
     codebase_calls(call, lambda name, script: daemon.stream("/holt.v1.ProcessService/Exec", {
         "sandboxId": name, "process": {"args": ["sh", "-c", script]}}))
     snapshot_calls(call, lambda script: daemon.stream("/holt.v1.ProcessService/Exec", {
@@ -806,6 +828,8 @@ BASES = {  # a request that is right, and is refused for what it names, or chang
     "TemplateService/Commit": {**NOBODY, "name": "nothing"},
     "RegistryService/Login": {"registry": "other.example", "username": "ann", "password": "x"}, "RegistryService/List": {},
     "RegistryService/Logout": {"registry": "nothing"},
+    "BackupService/Create": NOBODY, "BackupService/List": {}, "BackupService/Remove": {"name": "nothing"},
+    "BackupService/Restore": {"name": "nothing"}, "BackupService/Collect": {},
     "SecretService/Set": {"name": "a secret's name", "value": "x", "hosts": ["api.example.com"]}, "SecretService/List": {},
     "SecretService/Rotate": {"secret": "nothing", "value": "x"}, "SecretService/Remove": {"secret": "nothing"},
     "CodebaseService/Add": {"name": "nothing", "source": "nothing"}, "CodebaseService/List": {},

@@ -11,7 +11,7 @@ from matrix_world import METHODS, shell
 # These end or remove what others need: they come last, in this order.
 LAST = ["FileService/Move", "FileService/Remove", "ShellService/Remove", "NetworkService/Learn", "NetworkService/Set",
         "SnapshotService/Rollback", "SnapshotService/Remove", "SandboxService/Pause", "SandboxService/Resume", "SandboxService/Stop",
-        "SandboxService/Start", "TemplateService/Remove", "VolumeService/Remove", "SecretService/Remove", "TokenService/Remove", "ConsoleService/RevokeSession",
+        "SandboxService/Start", "TemplateService/Remove", "VolumeService/Remove", "SecretService/Remove", "BackupService/Remove", "TokenService/Remove", "ConsoleService/RevokeSession",
         "SandboxService/Destroy"]
 E2B_LAST = ["POST /sandboxes/{}/pause", "POST /sandboxes/{}/resume", "DELETE /secrets/{}", "DELETE /volumecontent/{}/path",
             "DELETE /volumes/{}", "DELETE /templates/tags", "DELETE /templates/*", "DELETE /templates/{}", "DELETE /sandboxes/{}"]

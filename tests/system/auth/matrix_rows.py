@@ -106,7 +106,7 @@ HOLT = {
     "SandboxService/Update": [{**AT, "labels": {"a": "b"}}, {**AT, "name": "changed"}, {**AT, "ttlMs": 3600000},
                               {**RESTING, "volumes": {"mounts": [{"volume": "{volume}", "path": "/v"}]}},
                               {**RESTING, "volumes": {"mounts": [{"volume": "{volume_name}", "path": "/v"}]}}],
-    "SandboxService/Pause": [AT],
+    "SandboxService/Pause": [AT, {**AT, "deep": True}],
     "SandboxService/Resume": [AT, {**AT, "process": PROCESS}],
     "SandboxService/Stop": [AT],
     "SandboxService/Start": [AT],
@@ -118,6 +118,11 @@ HOLT = {
     "RegistryService/Login": Makes({"registry": "other.example", "username": "ann", "password": "x"}),
     "RegistryService/Logout": [{"registry": "{owner}/registry.example"}],
     "RegistryService/List": Lists(),
+    "BackupService/Create": [AT, {**AT, "snapshot": "{snapshot}"}],
+    "BackupService/List": Lists({}, named=[AT]),
+    "BackupService/Remove": [{"name": "{backup}"}],
+    "BackupService/Restore": [{"name": "{backup}"}],
+    "BackupService/Collect": Lists(),
     "SecretService/Set": Makes({"name": "made", "value": "made-value", "hosts": ["api.example.com"]}),
     "SecretService/Rotate": [{"secret": "{secret}", "value": "other"}, {"secret": "{owner}/{secret_name}", "value": "other"}],
     "SecretService/List": Lists(),
@@ -261,6 +266,7 @@ ENVD = {
 
 # What a caller is told of an object of another owner, other than not_found (404).
 CODES = {
+    "BackupService/List": "ok",  # also of sandboxes that were destroyed
     "EventService/Watch": "ok",  # also of sandboxes that were destroyed: there are no events
     "HostService/Audit": "ok",  # the same
     "TokenService/Create": lambda request: "permission_denied" if "owner" in request else "not_found",  # whether the owner exists or not

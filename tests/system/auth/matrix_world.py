@@ -212,6 +212,7 @@ def holt_objects(client):
     made["service"] = client.must("ProcessService/Launch", **at, port=8000, ready={"timeoutMs": 60000}, process=shell(
         "cd /workspace; exec python3 -m http.server 8000 --bind 127.0.0.1"))["process"]["id"]
     client.must("ShellService/Run", **at, name="main", command=f"export WORD={WORD}")
+    made["backup"] = client.must("BackupService/Create", **at)["backup"]["name"]
     made["snapshot"] = client.must("SnapshotService/Create", **at, name=WORD + "-mark")["snapshot"]["name"]
     made["template"] = client.must("TemplateService/Commit", **at, name=WORD + "-template")["template"]["name"]
     made["token"] = client.must("TokenService/Create", label=WORD + "-token")["token"]["id"]
@@ -264,6 +265,8 @@ def unlike(value):
         return value[:4] + "".join("abcdefghij"[int(c, 16) % 10] for c in hashlib.sha256(value.encode()).hexdigest())[:len(value) - 4]
     if ":" in value and value.startswith("sb-"):
         return unlike(value.partition(":")[0]) + ":" + value.partition(":")[2]
+    if re.fullmatch(r"sb-[0-9a-f]{16}-[0-9a-f]{8}", value):  # a backup
+        return unlike(value[:19]) + "-" + unlike(value[20:])
     if value.startswith("build-"):
         return "build-" + unlike(value[6:])
     if re.fullmatch(r"s[0-9a-f]{7}", value):  # a session of the console

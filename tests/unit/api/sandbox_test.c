@@ -347,9 +347,9 @@ static void wrong_creates_are_refused_with_the_reason(void)
     refuses("SandboxService/Create", "{\"idleTimeoutMs\":\"18446744073709551615\"}", ERR_INVALID,
             "'idleTimeoutMs' must be at most");
     refuses("SandboxService/Create", "{\"expireAction\":\"explode\"}", ERR_INVALID,
-            "kill, pause or stop");
+            "kill, pause, stop or deep-pause");
     refuses("SandboxService/Create", "{\"idleAction\":\"KILL\"}", ERR_INVALID,
-            "kill, pause or stop");
+            "kill, pause, stop or deep-pause");
     refuses("SandboxService/Create", "{\"maxSnapshots\":4294967296}", ERR_INVALID, "too large");
     CHECK(references == 0);
 }

@@ -233,7 +233,7 @@ static void rules_are_checked(void)
         { &msg_create_sandbox_request_schema, "{\"template\":\"A\"}", ERR_INVALID,
           "field 'template': 'A' is not a valid name" },
         { &msg_create_sandbox_request_schema, "{\"expireAction\":\"x\"}", ERR_INVALID,
-          "field 'expireAction' must be kill, pause or stop" },
+          "field 'expireAction' must be kill, pause, stop or deep-pause" },
         { &msg_create_sandbox_request_schema, "{\"idempotencyKey\":\"a\\nb\"}", ERR_INVALID,
           "field 'idempotencyKey' has a control character" },
         { &msg_create_sandbox_request_schema, "{\"labels\":{\"a b\":\"\"}}", ERR_INVALID,
