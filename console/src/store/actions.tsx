@@ -24,7 +24,7 @@ export const actions: Record<ActionName, Action> = {
     run: (sandboxId) => client(SandboxService).start({ sandboxId }),
   },
   resume: {
-    label: "Resume", done: "Resumed", icon: "play", states: ["paused"],
+    label: "Resume", done: "Resumed", icon: "play", states: ["paused", "deep-paused"],
     run: (sandboxId) => client(SandboxService).resume({ sandboxId }),
   },
   pause: {

@@ -17,6 +17,7 @@ export const listError = signal<unknown>(null);
 // State after an event that changes nothing else.
 const states: Record<string, string> = {
   "sandbox.paused": "paused",
+  "sandbox.deep-paused": "deep-paused",
   "sandbox.resumed": "active",
   "sandbox.stopped": "stopped",
   "sandbox.started": "active",

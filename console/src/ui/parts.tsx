@@ -80,7 +80,7 @@ export function Panel({ title, actions, children, class: more }: {
 
 const tones: Record<string, string> = {
   active: "good", running: "good", ok: "good",
-  paused: "info", pausing: "info", creating: "info", "rolling-back": "info",
+  paused: "info", pausing: "info", "deep-paused": "info", creating: "info", "rolling-back": "info",
   failed: "bad", unhealthy: "bad", degraded: "warn",
 };
 

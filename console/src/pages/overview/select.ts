@@ -8,7 +8,7 @@ export type Group = (typeof groups)[number];
 
 export function groupOf(state: string): Group {
   if (state === "active") return "active";
-  if (state === "paused" || state === "pausing") return "paused";
+  if (state === "paused" || state === "pausing" || state === "deep-paused") return "paused";
   if (state === "stopped") return "stopped";
   return "other";
 }
