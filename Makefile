@@ -149,6 +149,7 @@ soak: ## the long form of some tests: ten thousand sandboxes, 500 random program
 	SECRET_DEATHS=200 tests/system/secret/deaths_test
 	LLM_STREAMS=1000 tests/system/llm/gateway_test
 	DEEP_DEATHS=200 unshare --mount --propagation private tests/system/remote/deep_pause_test
+	S3_DEATHS=100 unshare --mount --propagation private tests/system/remote/s3_pause_test
 
 test-online: ## install packages with the real npm and apt-get, with learned rules; build templates; needs their registries
 	@tools/setup test
