@@ -338,13 +338,16 @@ int cell_attach_root(int control_fd)
     cleanup_close int tree_fd = mount_clone(AT_FDCWD, "/", true);
     const struct timeval timeout = { .tv_sec = ATTACH_TIMEOUT_S };
     ssize_t n;
-    int result;
+    int result = 0;
 
     if (tree_fd < 0)
         return tree_fd;
     (void)setsockopt(control_fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
     n = fds_send(control_fd, "t", 1, 0, &tree_fd, 1);
-    if (n == 1)
-        n = recv(control_fd, &result, sizeof(result), MSG_WAITALL);
-    return n == sizeof(result) ? result : n < 0 && n != -1 ? (int)n : -EIO;
+    if (n != 1)
+        return n < 0 ? (int)n : -EIO;
+    n = recv(control_fd, &result, sizeof(result), MSG_WAITALL);
+    if (n < 0)
+        return -errno;
+    return n == sizeof(result) ? result : -EIO;
 }

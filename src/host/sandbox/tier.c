@@ -29,12 +29,12 @@ static int tier_find(struct sandbox *sandbox, const char *tier, const struct run
 {
     const struct sandbox_info *info = &sandbox->info;
     const struct runtime_holder holder = { info->owner, info->template };
-    const struct runtime_ops *own;
+    const struct runtime_ops *own = NULL;
     int r = host_find_runtime(sandbox->host, info->runtime, &own, err);
 
     if (r == 0)
         r = runtime_find(tier, ret, err);
-    if (r < 0)
+    if (r < 0 || !own || !*ret)
         return r;
     *ret_is_own = *ret == own;
     if (*ret_is_own)
@@ -52,14 +52,14 @@ static int tier_find(struct sandbox *sandbox, const char *tier, const struct run
 int sandbox_choose_tier(struct sandbox *sandbox, const char *asked, const char *least,
                         const char **ret, struct err *err)
 {
-    const struct runtime_ops *own, *wanted = NULL, *weakest;
+    const struct runtime_ops *own = NULL, *wanted = NULL, *weakest = NULL;
     int r = host_find_runtime(sandbox->host, sandbox->info.runtime, &own, err);
 
     if (r == 0)
         r = runtime_find(least, &weakest, err);
     if (r == 0 && asked)
         r = runtime_find(asked, &wanted, err);
-    if (r < 0)
+    if (r < 0 || !own || !weakest)
         return r;
     if (wanted && wanted->strength < weakest->strength) {
         (void)err_set(err, ERR_DENIED,
@@ -127,7 +127,7 @@ static int second_start(struct sandbox *sandbox, const struct runtime_ops *ops, 
 
     if (r == 0)
         r = machine_start_beside(sandbox->machine, ops, &machine, err);
-    if (r < 0) {
+    if (r < 0 || !machine) {
         (void)second_count_processes(sandbox, 0, &ignored);
         return r;
     }
