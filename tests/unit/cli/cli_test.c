@@ -423,9 +423,9 @@ static void templates_are_listed_imported_and_removed(void)
 {
     HOLT("template", "ls");
     CHECK_SEEN(0,
-               "NAME    KIND         SIZE  FILES  CREATED               DIGEST\n"
-               "host    host            -      -  -                     -\n"
-               "debian  imported  1.5 MiB     12  1970-01-02T00:00:00Z  -\n",
+               "NAME    KIND         SIZE  SHARED  FILES  CREATED               DIGEST\n"
+               "host    host            -       -      -  -                     -\n"
+               "debian  imported  1.5 MiB     0 B     12  1970-01-02T00:00:00Z  -\n",
                "");
     HOLT("template", "ls", "-o", "json");
     CHECK(seen.status == 0 && seen.out[0] == '[' && strstr(seen.out, "\"1572864\""));
