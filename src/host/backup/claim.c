@@ -10,6 +10,8 @@
 #include "host/backup/remote_store.h"
 #include "remote/remote.h"
 
+enum { CLAIM_TRIES = 4 };
+
 static const char *claim_key(const struct archive_store *store, const char *mark,
                              char into[static REMOTE_KEY_MAX + 1])
 {
@@ -36,18 +38,22 @@ int claim_find(const struct archive_store *store, const char *mark, enum claim_h
 }
 
 /* A storage that cannot create an object only if there is none lets two hosts write; both then read
- * what one of them has written. */
+ * what one of them has written. A claim that is gone by then was removed by this host, which may
+ * tidy the same archive in two threads. */
 int claim_take(const struct archive_store *store, const char *mark, struct err *err)
 {
     enum claim_holder holder = CLAIM_NONE;
     char key[REMOTE_KEY_MAX + 1];
-    int r = remote_put_absent(store->remote, claim_key(store, mark, key), store->host,
-                              strlen(store->host), err);
+    int r = 0;
 
-    if (r < 0 && err->kind != ERR_EXISTS)
-        return r;
-    *err = (struct err){ 0 };
-    r = claim_find(store, mark, &holder, err);
+    for (int tries = 0; r == 0 && holder == CLAIM_NONE && tries < CLAIM_TRIES; tries++) {
+        r = remote_put_absent(store->remote, claim_key(store, mark, key), store->host,
+                              strlen(store->host), err);
+        if (r < 0 && err->kind != ERR_EXISTS)
+            return r;
+        *err = (struct err){ 0 };
+        r = claim_find(store, mark, &holder, err);
+    }
     if (r == 0 && holder != CLAIM_OURS)
         r = err_set(err, ERR_BUSY, "another host has claimed the archive");
     return r;

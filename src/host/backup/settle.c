@@ -114,8 +114,24 @@ static int archive_drop(const struct archive_store *store, const struct archive_
     return r == 0 ? claim_remove(store, record->mark, err) : r;
 }
 
-/* Gives the claim of a pause back whose daemon was killed, or forgets a sandbox that was resumed on
- * another host. */
+/* Gives the claim back that a killed daemon has left, while no resume of this one can take it.
+ * Returns 1 if the sandbox is in another state meanwhile. */
+static int claim_return(const struct archive_store *store, struct sandbox *sandbox,
+                        const struct archive_record *record, struct err *err)
+{
+    enum sandbox_state state;
+    struct err ignored;
+    int r = 1;
+
+    if (sandbox_begin(sandbox, OPERATION_RESUME, &state, &ignored) < 0)
+        return r;
+    if (state == SANDBOX_DEEP_PAUSED && strcmp(sandbox->info.archive, record->mark) == 0)
+        r = claim_drop(store, record->mark, err);
+    sandbox_finish(sandbox, state);
+    return r;
+}
+
+/* Returns the claim of a pause, or forgets a sandbox that was resumed on another host. */
 static int archive_keep(const struct archive_store *store, struct sandbox *sandbox,
                         const struct archive_record *record, const char *name, struct err *err)
 {
@@ -126,7 +142,7 @@ static int archive_keep(const struct archive_store *store, struct sandbox *sandb
     if (r < 0 || holder == CLAIM_NONE)
         return r;
     if (holder == CLAIM_OURS)
-        return claim_remove(store, record->mark, err);
+        return claim_return(store, sandbox, record, err);
     r = archive_exists(store, name, &is_there, err);
     return r == 0 && !is_there ? sandbox_destroy(sandbox, err) : r;
 }
