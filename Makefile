@@ -283,7 +283,7 @@ $(OBJ)/%.o: src/%.c Makefile | $(STAMPS)
 	@mkdir -p $(@D)
 	$(call step,CC,$<)$(CC) $(CFLAGS) -c -o $@ $<
 
-$(OBJ)/cli/commands/template_build.o: $(wildcard templates/build templates/*/*)
+$(OBJ)/cli/template/template_build.o: $(wildcard templates/build templates/*/*)
 
 # The lock keeps two makes from installing or building at the same time.
 $(CONSOLE_PACKAGES): console/package-lock.json

@@ -9,10 +9,10 @@
 #include "base/random.h"
 #include "client/client_internal.h"
 #include "client/error.h"
+#include "client/message/methods.h"
+#include "client/message/request.h"
 #include "client/transport/deadline.h"
 #include "client/transport/handle.h"
-#include "client/typed/methods.h"
-#include "client/typed/request.h"
 #include "holt.h"
 
 enum {

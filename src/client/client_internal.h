@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client/typed/methods.h"
-#include "client/typed/result.h"
+#include "client/message/methods.h"
+#include "client/message/result.h"
 
 struct holt;
 struct holt_error;

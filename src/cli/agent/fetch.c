@@ -14,7 +14,7 @@
 #include "base/xalloc.h"
 #include "cli/agent/repo.h"
 #include "cli/core/report.h"
-#include "client/typed/tree.h"
+#include "client/message/tree.h"
 #include "holt.h"
 
 enum { CHANGES_STEP = 256, MODE_BITS = 0777 };

@@ -17,10 +17,10 @@
 #include "base/xalloc.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
-#include "cli/core/network_options.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
-#include "cli/core/words.h"
+#include "cli/options/network_options.h"
+#include "cli/options/words.h"
 #include "holt.h"
 
 enum { SETTING_MAX = 4096, CA_BYTES_MAX = 8 << 20, LAST_BYTES = 2000 };

@@ -1,7 +1,7 @@
 /* What `holt agent run` and `holt agent serve` share: the sandbox of an agent. */
 #pragma once
 
-#include "cli/core/words.h"
+#include "cli/options/words.h"
 #include "cli/run/options.h"
 
 struct agent_options {

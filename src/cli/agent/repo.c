@@ -12,8 +12,8 @@
 #include "base/xalloc.h"
 #include "cli/core/progress.h"
 #include "cli/core/report.h"
-#include "cli/core/source_size.h"
-#include "client/typed/tree.h"
+#include "cli/options/source_size.h"
+#include "client/message/tree.h"
 #include "holt.h"
 
 enum { FILES_STEP = 1024 };

@@ -19,7 +19,7 @@
 #include "cli/core/connect.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
-#include "cli/core/words.h"
+#include "cli/options/words.h"
 #include "cli/run/input.h"
 #include "holt.h"
 

@@ -5,16 +5,16 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "cli/commands/pull.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
-#include "cli/core/lifetime.h"
 #include "cli/core/output.h"
-#include "cli/core/permission_options.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
-#include "cli/core/words.h"
+#include "cli/options/lifetime.h"
+#include "cli/options/permission_options.h"
+#include "cli/options/words.h"
 #include "cli/run/options.h"
+#include "cli/template/pull.h"
 #include "holt.h"
 
 struct create_options {

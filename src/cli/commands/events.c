@@ -13,8 +13,8 @@
 #include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
-#include "cli/core/when.h"
-#include "cli/core/words.h"
+#include "cli/options/when.h"
+#include "cli/options/words.h"
 #include "holt.h"
 
 struct events_options {

@@ -8,7 +8,7 @@
 #include "cli/core/connect.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
-#include "cli/core/when.h"
+#include "cli/options/when.h"
 #include "cli/run/line_times.h"
 #include "cli/run/session.h"
 #include "cli/run/tail.h"

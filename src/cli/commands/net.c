@@ -12,10 +12,10 @@
 #include "base/text/parse.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
-#include "cli/core/network_options.h"
 #include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
+#include "cli/options/network_options.h"
 #include "holt.h"
 
 /* --- the policy ------------------------------------------------------------------------------- */

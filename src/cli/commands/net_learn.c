@@ -16,7 +16,7 @@
 #include "cli/core/connect.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
-#include "cli/core/words.h"
+#include "cli/options/words.h"
 #include "cli/run/options.h"
 #include "cli/run/run.h"
 #include "holt.h"

@@ -18,7 +18,7 @@
 #include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
-#include "cli/core/words.h"
+#include "cli/options/words.h"
 #include "holt.h"
 
 enum { LIST_BYTES_MAX = 64 * 1024 * 1024 };

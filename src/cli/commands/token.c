@@ -14,7 +14,7 @@
 #include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
-#include "cli/core/words.h"
+#include "cli/options/words.h"
 #include "holt.h"
 
 enum { SCOPE_BYTES_MAX = 4096 };

@@ -9,13 +9,13 @@
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/each.h"
-#include "cli/core/lifetime.h"
-#include "cli/core/network_options.h"
 #include "cli/core/output.h"
-#include "cli/core/permission_options.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
-#include "cli/core/words.h"
+#include "cli/options/lifetime.h"
+#include "cli/options/network_options.h"
+#include "cli/options/permission_options.h"
+#include "cli/options/words.h"
 #include "holt.h"
 
 /* --- turn, snapshot --------------------------------------------------------------------------- */

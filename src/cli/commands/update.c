@@ -6,11 +6,11 @@
 #include "base/text/parse.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
-#include "cli/core/lifetime.h"
 #include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
-#include "cli/core/words.h"
+#include "cli/options/lifetime.h"
+#include "cli/options/words.h"
 #include "holt.h"
 
 struct update_options {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "cli/core/progress.h"
-#include "client/typed/tree.h"
+#include "client/message/tree.h"
 
 struct holt_error;
 

@@ -10,8 +10,8 @@
 #include "base/files/tree_source.h"
 #include "cli/core/connect.h"
 #include "cli/core/report.h"
-#include "cli/core/source_size.h"
 #include "cli/cp/cp.h"
+#include "cli/options/source_size.h"
 #include "holt.h"
 
 struct upward {

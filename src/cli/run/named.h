@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "cli/core/words.h"
+#include "cli/options/words.h"
 #include "cli/run/options.h"
 
 struct run_named {

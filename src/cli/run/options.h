@@ -4,8 +4,8 @@
 #include <stdint.h>
 
 #include "cli/core/command.h"
-#include "cli/core/network_options.h"
-#include "cli/core/words.h"
+#include "cli/options/network_options.h"
+#include "cli/options/words.h"
 #include "holt.h"
 
 struct err;

@@ -9,7 +9,6 @@
 #include "base/err.h"
 #include "base/text/image_ref.h"
 #include "base/xalloc.h"
-#include "cli/commands/pull.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/report.h"
@@ -19,6 +18,7 @@
 #include "cli/run/options.h"
 #include "cli/run/session.h"
 #include "cli/run/signals.h"
+#include "cli/template/pull.h"
 #include "holt.h"
 
 static bool has_tty(enum run_tty wanted)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/client_internal.h"
 #include "client/error.h"
-#include "client/typed/request.h"
-#include "client/typed/sandbox_result.h"
+#include "client/message/request.h"
+#include "client/message/sandbox_result.h"
 #include "holt.h"
 
 static void backup_fill(void *result, struct holt_backup *backup, const struct msg_backup *message)

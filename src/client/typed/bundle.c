@@ -9,9 +9,9 @@
 #include "base/xalloc.h"
 #include "client/client_internal.h"
 #include "client/error.h"
+#include "client/message/sandbox_result.h"
 #include "client/transport/handle.h"
 #include "client/transport/link.h"
-#include "client/typed/sandbox_result.h"
 #include "holt.h"
 
 enum { BUNDLE_PATH_MAX = 4096, BUNDLE_REPLY_MAX = 1 << 20, PIECE = 256 * 1024 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/client_internal.h"
 #include "client/error.h"
-#include "client/typed/request.h"
+#include "client/message/request.h"
 #include "holt.h"
 
 static int login_fill(void *result, const void *message, struct holt_error *error)

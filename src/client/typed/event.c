@@ -5,8 +5,8 @@
 #include "base/cleanup.h"
 #include "client/client_internal.h"
 #include "client/error.h"
-#include "client/typed/messages.h"
-#include "client/typed/request.h"
+#include "client/message/messages.h"
+#include "client/message/request.h"
 #include "holt.h"
 
 static void event_fill(void *result, struct holt_event *event, const struct msg_event *message)

@@ -5,7 +5,7 @@
 #include "base/thread.h"
 #include "client/client_internal.h"
 #include "client/error.h"
-#include "client/typed/gather.h"
+#include "client/message/gather.h"
 #include "client/typed/process.h"
 #include "holt.h"
 

@@ -8,8 +8,8 @@
 #include "base/json.h"
 #include "client/client_internal.h"
 #include "client/error.h"
-#include "client/typed/messages.h"
-#include "client/typed/request.h"
+#include "client/message/messages.h"
+#include "client/message/request.h"
 #include "holt.h"
 #include "wire/file_message.h"
 

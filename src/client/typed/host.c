@@ -2,8 +2,8 @@
 #include "base/cleanup.h"
 #include "client/client_internal.h"
 #include "client/error.h"
-#include "client/typed/messages.h"
-#include "client/typed/request.h"
+#include "client/message/messages.h"
+#include "client/message/request.h"
 #include "holt.h"
 
 static int health_fill(void *result, const void *message, struct holt_error *error)

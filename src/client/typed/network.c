@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/client_internal.h"
 #include "client/error.h"
-#include "client/typed/messages.h"
-#include "client/typed/request.h"
+#include "client/message/messages.h"
+#include "client/message/request.h"
 #include "holt.h"
 
 static void layer_fill(void *result, struct holt_network_layer *layer,

@@ -8,7 +8,7 @@
 #include "base/xalloc.h"
 #include "client/client_internal.h"
 #include "client/error.h"
-#include "client/typed/request.h"
+#include "client/message/request.h"
 #include "holt.h"
 
 static void port_fill(void *result, struct holt_port *port,

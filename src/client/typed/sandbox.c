@@ -5,8 +5,8 @@
 #include "base/cleanup.h"
 #include "client/client_internal.h"
 #include "client/error.h"
-#include "client/typed/request.h"
-#include "client/typed/sandbox_result.h"
+#include "client/message/request.h"
+#include "client/message/sandbox_result.h"
 #include "holt.h"
 
 static const char *const states[] = {

@@ -5,9 +5,9 @@
 #include "base/xalloc.h"
 #include "client/client_internal.h"
 #include "client/error.h"
-#include "client/typed/gather.h"
-#include "client/typed/messages.h"
-#include "client/typed/request.h"
+#include "client/message/gather.h"
+#include "client/message/messages.h"
+#include "client/message/request.h"
 #include "holt.h"
 
 static void shell_fill(void *result, struct holt_shell *shell, const struct msg_shell *message)

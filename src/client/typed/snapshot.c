@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/client_internal.h"
 #include "client/error.h"
-#include "client/typed/messages.h"
+#include "client/message/messages.h"
 #include "holt.h"
 #include "wire/file_message.h"
 

@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "client/client_internal.h"
 #include "client/error.h"
-#include "client/typed/request.h"
+#include "client/message/request.h"
 #include "holt.h"
 
 static void token_fill(void *result, struct holt_token *token, const struct msg_token *message)

@@ -8,7 +8,7 @@
 #include "base/text/base64.h"
 #include "client/client_internal.h"
 #include "client/error.h"
-#include "client/typed/messages.h"
+#include "client/message/messages.h"
 #include "holt.h"
 #include "wire/envelope.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/client_internal.h"
 #include "client/error.h"
-#include "client/typed/request.h"
+#include "client/message/request.h"
 #include "holt.h"
 
 static void volume_fill(void *result, struct holt_volume *volume, const struct msg_volume *message)

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../../src/cli/core/source_size.c" // NOLINT(bugprone-suspicious-include)
+#include "../../../src/cli/options/source_size.c" // NOLINT(bugprone-suspicious-include)
 #include "base/cleanup.h"
 #include "base/files/tree.h"
 #include "base/io.h"

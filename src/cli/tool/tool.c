@@ -8,13 +8,13 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "base/text/parse.h"
-#include "cli/commands/tool_params.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/core/terminal.h"
+#include "cli/tool/tool_params.h"
 #include "holt.h"
 
 enum { STATUS_TOOL_ERROR = 1, STATUS_TIMED_OUT = 124 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The commands that import, commit, list and remove templates; template_build.c builds them. */
-#include "cli/commands/templates.h"
+#include "cli/template/templates.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 #include "cli/core/progress.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
-#include "cli/core/source_size.h"
+#include "cli/options/source_size.h"
 #include "holt.h"
 
 /* --- import, commit --------------------------------------------------------------------------- */

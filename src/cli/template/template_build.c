@@ -21,12 +21,12 @@
 #include "base/io.h"
 #include "base/spawn_signals.h"
 #include "base/xalloc.h"
-#include "cli/commands/image_build.h"
-#include "cli/commands/templates.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
+#include "cli/template/image_build.h"
+#include "cli/template/templates.h"
 #include "holt.h"
 
 /* Embeds files of templates/. */

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/typed/messages.h"
+#include "client/message/messages.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "client/error.h"
-#include "client/typed/methods.h"
-#include "client/typed/request.h"
-#include "client/typed/result.h"
+#include "client/message/methods.h"
+#include "client/message/request.h"
+#include "client/message/result.h"
 #include "holt.h"
 
 static int message_take(const struct messages_call *call, const char *text, size_t len,

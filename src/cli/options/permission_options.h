@@ -1,7 +1,7 @@
 /* --preset, --perm and --perm-file: the permissions of a command line. */
 #pragma once
 
-#include "cli/core/words.h"
+#include "cli/options/words.h"
 
 struct err;
 struct holt_permission_rules;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The files of the directory go into a sandbox of their own, from which the daemon copies them: it
  * reads no path of the client. */
-#include "cli/commands/image_build.h"
+#include "cli/template/image_build.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
-#include "client/typed/tree.h"
+#include "client/message/tree.h"
 #include "holt.h"
 
 #define CONTEXT_DIR "/workspace"

@@ -1,7 +1,7 @@
 /* --net, --allow, --deny, --model and --net-file: the network policy of a command line. */
 #pragma once
 
-#include "cli/core/words.h"
+#include "cli/options/words.h"
 
 struct err;
 

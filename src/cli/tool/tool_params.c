@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/tool_params.h"
+#include "cli/tool/tool_params.h"
 
 #include <errno.h>
 #include <fcntl.h>

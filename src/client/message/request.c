@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/typed/request.h"
+#include "client/message/request.h"
 
 #include <stdint.h>
 #include <string.h>

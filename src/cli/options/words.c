@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/core/words.h"
+#include "cli/options/words.h"
 
 #include <stdlib.h>
 #include <string.h>

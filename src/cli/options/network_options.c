@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/core/network_options.h"
+#include "cli/options/network_options.h"
 
 #include <errno.h>
 #include <stdio.h>

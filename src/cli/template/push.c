@@ -6,9 +6,9 @@
 #include "cli/core/connect.h"
 #include "cli/core/output.h"
 #include "cli/core/progress.h"
-#include "cli/core/registry_login.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
+#include "cli/options/registry_login.h"
 #include "holt.h"
 
 static void source_show(void *context, uint64_t bytes, uint64_t total)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `holt template pull`. */
-#include "cli/commands/pull.h"
+#include "cli/template/pull.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,9 +16,9 @@
 #include "cli/core/connect.h"
 #include "cli/core/output.h"
 #include "cli/core/progress.h"
-#include "cli/core/registry_login.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
+#include "cli/options/registry_login.h"
 #include "holt.h"
 
 struct pull {

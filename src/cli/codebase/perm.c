@@ -9,10 +9,10 @@
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/output.h"
-#include "cli/core/permission_options.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/core/table.h"
+#include "cli/options/permission_options.h"
 #include "holt.h"
 
 /* --- the rules -------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/core/source_size.h"
+#include "cli/options/source_size.h"
 
 #include <fts.h>
 #include <sys/stat.h>

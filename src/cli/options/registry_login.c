@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/core/registry_login.h"
+#include "cli/options/registry_login.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

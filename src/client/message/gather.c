@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/typed/gather.h"
+#include "client/message/gather.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/xalloc.h"
 #include "client/error.h"
-#include "client/typed/result.h"
+#include "client/message/result.h"
 
 enum { OUTPUT_MAX = 16 * 1024 * 1024 };
 

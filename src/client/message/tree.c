@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/typed/tree.h"
+#include "client/message/tree.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "base/xalloc.h"
 #include "client/client_internal.h"
 #include "client/error.h"
-#include "client/typed/request.h"
+#include "client/message/request.h"
 #include "holt.h"
 #include "wire/file_message.h"
 

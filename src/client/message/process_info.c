@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/typed/process_info.h"
+#include "client/message/process_info.h"
 
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "client/client_internal.h"
 #include "client/error.h"
-#include "client/typed/request.h"
+#include "client/message/request.h"
 #include "holt.h"
 
 void end_fill(struct holt_end *end, const struct msg_ended *message)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/core/lifetime.h"
+#include "cli/options/lifetime.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/core/secret_value.h"
+#include "cli/options/secret_value.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 #include "cli/core/output.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
-#include "cli/core/secret_value.h"
+#include "cli/options/secret_value.h"
 #include "holt.h"
 
 struct login_options {

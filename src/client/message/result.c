@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/typed/result.h"
+#include "client/message/result.h"
 
 #include <stdalign.h>
 #include <stdlib.h>

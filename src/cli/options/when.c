@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/core/when.h"
+#include "cli/options/when.h"
 
 #include <errno.h>
 
