@@ -48,9 +48,11 @@ static int object_failed(const struct dir *dir, int r, const char *what, const c
 
     if (r == -ENOENT)
         return err_set(err, ERR_NOT_FOUND, "no object '%.80s' in %.80s", key, where);
-    if (r == -ENOSPC || r == -EDQUOT)
-        return err_refuse(err, CAUSE_NO_SPACE, "no space left in %.80s for object '%.80s'", where,
-                          key);
+    if (r == -ENOSPC || r == -EDQUOT) {
+        (void)err_refuse(err, CAUSE_NO_SPACE, "no space left in %.80s for object '%.80s'", where,
+                         key);
+        return err_remedy(err, "enlarge the storage or its quota, or remove objects");
+    }
     if (r == -EISDIR || r == -ENOTDIR)
         return err_set(err, ERR_INVALID, "a part of '%.80s' is an object and a folder in %.80s",
                        key, where);
