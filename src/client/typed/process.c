@@ -13,8 +13,8 @@
 #include "base/xalloc.h"
 #include "client/client_internal.h"
 #include "client/error.h"
-#include "client/message/process_info.h"
 #include "client/message/request.h"
+#include "client/typed/process_info.h"
 #include "holt.h"
 #include "wire/envelope.h"
 

@@ -14,7 +14,7 @@ int claim_take(const struct archive_store *store, const char *mark, struct err *
 
 enum claim_holder { CLAIM_NONE, CLAIM_OURS, CLAIM_FOREIGN };
 
-/* Finds out who has the claim. */
+/* Finds out which host has the claim. */
 int claim_find(const struct archive_store *store, const char *mark, enum claim_holder *ret,
                struct err *err);
 

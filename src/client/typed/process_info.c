@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/message/process_info.h"
+#include "client/typed/process_info.h"
 
 #include <string.h>
 
